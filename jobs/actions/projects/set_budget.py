@@ -67,7 +67,8 @@ def remove_budget(actor: Actor, project: Project) -> None:
 
 
 def _terms(budget: Budget) -> dict[str, Any]:
-    return {"usd": str(budget.usd), "on_spent": budget.on_spent, "warn_at": budget.warn_at}
+    # Two places, as it is stored: what was set again unchanged makes no entry.
+    return {"usd": f"{budget.usd:.2f}", "on_spent": budget.on_spent, "warn_at": budget.warn_at}
 
 
 def _wake() -> None:

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs.actions.ingest.claim_blobs import claim_blobs
+from jobs.audit.record import record
+from jobs.audit.targets import Target
 from jobs.errors import LogStoreAwayError
 from jobs.logs import moving, stores
 from jobs.logs.moving import CopyDiffersError, Moved
@@ -34,8 +36,11 @@ class Command(BaseCommand):
         self.stdout.write(f"{moving.waiting(to):,} chunks are in the other store.")
         done = Moved()
         try:
-            for done in moving.move_all(to):
-                self._report(done, to)
+            try:
+                for done in moving.move_all(to):
+                    self._report(done, to)
+            finally:
+                _record(done, to)
             left_over = self._sweep()
         except LogStoreAwayError as error:
             raise CommandError(f"{error.message} {_moved(done)} {_AGAIN}") from error
@@ -62,6 +67,13 @@ class Command(BaseCommand):
             )
         if done.missing:
             raise CommandError(f"Of {done.missing} chunks the blob is missing; they stay as is.")
+
+
+def _record(done: Moved, to: str) -> None:
+    """Record what this run moved, also if it ended early."""
+    if done.chunks:
+        after = {"store": to, "chunks": done.chunks}
+        record(None, "move_logs", Target("logs", "all logs"), after=after)
 
 
 def _moved(done: Moved) -> str:

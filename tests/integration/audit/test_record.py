@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import httpx
 import pytest
 from django.core.management import call_command
@@ -13,12 +15,14 @@ from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.projects.close_projects import delete_project
 from jobs.actions.projects.members import set_role
+from jobs.actions.projects.secrets import reseal_secrets, set_secret
+from jobs.actions.projects.set_budget import remove_budget, set_budget
 from jobs.actions.schedules.run_schedule import run_due
 from jobs.audit.record import COMMAND_LINE, record
 from jobs.ground import clock
 from jobs.models import AuditEntry, Job, JobEvent
 from jobs.permissions import Actor
-from jobs.statuses import Role
+from jobs.statuses import OnSpent, Role
 from tests.factories import (
     make_actor,
     make_attempt,
@@ -106,6 +110,33 @@ def test_limits_set_on_the_command_line_are_recorded():
     assert (entry.before, entry.after) == (
         {"max_idle_minutes": None},
         {"max_idle_minutes": 30},
+    )
+
+
+def test_a_removed_budget_is_recorded_with_its_terms():
+    root, project = Actor(make_user(is_superuser=True)), make_project("rl")
+    for _ in range(2):
+        set_budget(root, project, Decimal(100), OnSpent.WARN, [80])
+    remove_budget(root, project)
+    remove_budget(root, project)
+    assert [verb for verb, _, _ in entries()] == ["set_budget", "remove_budget"]
+    entry = AuditEntry.objects.get(verb="remove_budget")
+    assert (entry.name, entry.username) == ("rl", root.user.get_username())
+    assert (entry.before, entry.after) == (
+        {"usd": "100.00", "on_spent": "warn", "warn_at": [80]},
+        None,
+    )
+
+
+def test_sealing_all_secrets_anew_is_recorded_with_their_number():
+    project = make_project()
+    set_secret(make_actor(project, Role.ADMIN), project, "A", PASSWORD)
+    reseal_secrets()
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.verb, entry.source, entry.after) == (
+        "reseal_secrets",
+        COMMAND_LINE,
+        {"count": 1},
     )
 
 

@@ -18,7 +18,7 @@ from jobs.logs import blobs, moving, parts, sealing
 from jobs.logs.deletion import delete_log
 from jobs.logs.moving import CopyDiffersError
 from jobs.logs.s3_storage import S3Storage
-from jobs.models import Attempt, LogChunk
+from jobs.models import Attempt, AuditEntry, LogChunk
 from tests.faults.held_points import HeldPoints
 from tests.frame_bytes import lines
 from tests.integration.logs.log_texts import end, texts
@@ -64,6 +64,11 @@ def test_logs_move_to_s3_and_back_and_leave_nothing_behind(logged, bucket, blob_
     assert "3 chunks moved" in move("files")
     assert (bucket.names(), files(blob_store)) == ([], names())
     assert texts(logged) == before
+    moves = AuditEntry.objects.filter(verb="move_logs").order_by("pk")
+    assert [entry.after for entry in moves] == [
+        {"store": "s3", "chunks": CHUNKS},
+        {"store": "files", "chunks": CHUNKS},
+    ]
 
 
 @pytest.mark.django_db
