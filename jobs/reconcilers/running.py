@@ -90,6 +90,7 @@ def _follow_if_possible(attempt: Attempt) -> None:
 
 
 def _follow(attempt: Attempt) -> None:
+    """Move the job on by what its attempt has reported, and enforce its limits."""
     job = attempt.job
     if attempt.ended_at is None:
         look_for_runners(job, attempt)

@@ -49,6 +49,7 @@ class PortalProof:
             request.extensions["trace"] = self._note
 
     def _note(self, event: str, info: dict[str, Any]) -> None:
+        """Check each connection that httpcore opens before a request is sent over it."""
         if event == _OPENING:
             # An http proxy expects absolute URLs, and opens its own connections to the portal.
             is_direct = (info["host"], info["port"]) == (self._host, self._port)

@@ -76,7 +76,7 @@ class Home:
 
     @property
     def sockets(self) -> Path:
-        """The directory of the servers' socket directories, short enough for a socket."""
+        """The directory of the servers' sockets; its path is short enough for their addresses."""
         inside = self.path / "run"
         if len(os.fsencode(inside)) <= LONGEST_SOCKET_DIRECTORY:
             return inside

@@ -173,15 +173,15 @@ def _segments(values: Values, scale: _Scale, top: float) -> list[str]:
 
 def _bands(kind: _Kind, lines: list[tuple[str, Values]], scale: _Scale) -> list[Band]:
     count = len(scale.times)
-    places = range(0, count, -(-count // MOST_BANDS))
-    edges = [LEFT, *(scale.x(place) for place in places[1:]), RIGHT]
+    samples = range(0, count, -(-count // MOST_BANDS))
+    edges = [LEFT, *(scale.x(sample) for sample in samples[1:]), RIGHT]
     bands = []
-    for number, place in enumerate(places):
-        present = [(name, values[place]) for name, values in lines if values[place] is not None]
+    for number, sample in enumerate(samples):
+        present = [(name, values[sample]) for name, values in lines if values[sample] is not None]
         words = ", ".join(
             kind.say(value) if len(lines) == 1 else f"{name} {kind.say(value)}"
             for name, value in present
         )
         width = round(edges[number + 1] - edges[number], 1)
-        bands.append(Band(edges[number], width, f"{scale.since(place)}: {words or 'not known'}"))
+        bands.append(Band(edges[number], width, f"{scale.since(sample)}: {words or 'not known'}"))
     return bands
