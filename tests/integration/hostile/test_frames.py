@@ -128,6 +128,7 @@ def answers(
         "schedule_name": "nightly",
         "name": "big",
         "quota_id": 1,
+        "session_id": 1,
     }
     for name, value in {**parts, **others}.items():
         for kind in ("slug", "int"):

@@ -14,6 +14,7 @@ from jobs import errors as portal_errors
 from jobs.api.base.answer_schema import NOT_ALWAYS
 from jobs.api.base.errors import problem_of
 from monarch_client import errors as client_errors
+from monarch_client.gateway import errors as gateway_errors
 from monarch_client.rest.refusals import refusal
 
 # Codes of what never reaches the portal, or never came from one.
@@ -25,6 +26,9 @@ OF_THE_CLIENT_ALONE = {
     client_errors.UnexpectedAnswerError,
     client_errors.RefusedError,
 }
+
+# Answered at the gateway's addresses alone, where no REST client calls.
+OF_THE_GATEWAY = {portal_errors.SessionRefusedError: gateway_errors.SessionRefusedError}
 
 
 def subclasses(kind: type) -> Iterator[type]:
@@ -56,7 +60,17 @@ def _is_of_the_tree(kind: type) -> bool:
     return kind.__module__ == client_errors.__name__
 
 
-@pytest.mark.parametrize("kind", raised_by_the_portal(), ids=name_of)
+def answered_by_rest() -> list[type[portal_errors.PortalError]]:
+    return [kind for kind in raised_by_the_portal() if kind not in OF_THE_GATEWAY]
+
+
+def test_a_refusal_of_the_gateway_has_the_same_code_in_a_program():
+    assert {kind.code: own.code for kind, own in OF_THE_GATEWAY.items()} == {
+        "session_refused": "session_refused"
+    }
+
+
+@pytest.mark.parametrize("kind", answered_by_rest(), ids=name_of)
 def test_every_refusal_of_the_portal_reaches_the_client_with_its_code_and_words(kind):
     answer = problem_of(kind("It is so.", errors=[]))
     request = httpx.Request("GET", "http://portal/api/v1/me")
