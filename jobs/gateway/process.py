@@ -21,7 +21,7 @@ from jobs.gateway.exchange import Exchange
 from jobs.gateway.hop import HEADER, hop
 from jobs.gateway.links import Link, Side
 from jobs.gateway.listeners import Connection, Listeners
-from jobs.gateway.streams import HeadStream, SessionStream
+from jobs.gateway.streams import HeadStream, Message, SessionStream, number_in
 from jobs.live.looking import in_thread
 from jobs.models.gateway_session import AWAY_LIMIT
 
@@ -144,6 +144,13 @@ class Gateway:
         await self._note("leave", rows.leave_session, session.session_id)
         await self._end({session.session_id: session.attempt_id})
 
+    async def _lose(self, attempt_id: int, message: Message) -> None:
+        """End a session of this attempt that its head gives up."""
+        session_id = number_in(message, "session")
+        if session_id is not None:
+            reason = str(message.get("detail", ""))
+            await self._note("lose", rows.lose_session, session_id, attempt_id, reason)
+
     async def _end(self, ended: Mapping[int, int]) -> None:
         """Close the streams of sessions that have ended, and notify their heads."""
         reasons = await in_thread(rows.reasons_of, list(ended))
@@ -160,6 +167,8 @@ class Gateway:
                     head.hello = message
                     await self._note("head", self._note_head, head)
                     await self.exchange.add_head(head)
+                elif message["op"] == "session_lost":
+                    await self._lose(attempt_id, message)
                 elif head.hello:
                     await self.exchange.from_head(head, message)
         finally:

@@ -13,10 +13,12 @@ from jobs.ground import clock
 from jobs.models.api_token import ApiToken
 from jobs.models.attempt import Attempt
 from jobs.statuses import GatewayState
+from monarch_client.runner.vocabulary.limits import MAX_AWAY_S
 
 TICKET_LIFE = timedelta(seconds=60)
-# Monarch's workers keep what they hold for an absent client as long (docs/explanation/gateway.md).
-AWAY_LIMIT = timedelta(seconds=300)
+# Monarch's workers keep what they hold for an absent client for longer
+# (docs/explanation/gateway.md).
+AWAY_LIMIT = timedelta(seconds=MAX_AWAY_S)
 ENDED_STATES = (GatewayState.CLOSED, GatewayState.LOST)
 
 

@@ -10,9 +10,10 @@ import os
 from pathlib import Path
 
 from monarch_client.runner.programs.environment import MONARCH_TUNING
+from monarch_client.runner.vocabulary.limits import MAX_AWAY_S
 
-# How long a program may be without its workers: these hold their replies for no longer.
-LIMIT_S = 300.0
+# How long a program may be without its workers, which hold their replies for little longer.
+LIMIT_S = float(MAX_AWAY_S)
 _LONGER = "900s"
 TIMEOUTS = {
     **MONARCH_TUNING,

@@ -194,6 +194,13 @@ def leave_session(session_id: int) -> None:
         close_session(session, "Closed by the program.")
 
 
+def lose_session(session_id: int, attempt_id: int, reason: str) -> None:
+    """End a session that its head node gives up, since its program was away for too long."""
+    session = GatewaySession.objects.filter(pk=session_id, attempt=attempt_id).first()
+    if session is not None:
+        close_session(session, reason, GatewayState.LOST)
+
+
 def _ids(statement: str, parameters: list[Any]) -> set[int]:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)

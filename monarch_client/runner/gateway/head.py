@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.certificates import CertificateError, sign_request
 from monarch_client.runner.gateway import dialing
-from monarch_client.runner.gateway.links import LinkRequest, Links
+from monarch_client.runner.gateway.links import LinkRequest, Links, SessionLateError
 from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
 from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError, WebSocketError
 
@@ -118,7 +118,9 @@ class Head:
         """Report a link that could not be opened; the end of one that was is no fault."""
         await asyncio.wait([link])
         error = None if link.cancelled() else link.exception()
-        if error is not None:
+        if isinstance(error, SessionLateError):
+            await self._answer(op="session_lost", session=request.session, detail=str(error))
+        elif error is not None:
             await self._answer(
                 op="dial_failed",
                 session=request.session,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.gateway.dialing import CHUNK_BYTES, send_at_once
 from monarch_client.runner.gateway.proxy_drivers import ProxyError
 from monarch_client.runner.gateway.websocket import FAILED, NORMAL, WebSocketError
+from monarch_client.runner.vocabulary.limits import MAX_AWAY_S
 
 if TYPE_CHECKING:
-    from typing import Any, Awaitable, Callable
+    from typing import Any, Awaitable, Callable, Iterator
 
     from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
     from monarch_client.runner.gateway.websocket import WebSocket
@@ -62,6 +66,9 @@ class Links:
         self._proxies = proxies
         self._dial = dial
         self._newest: dict[tuple[int, int], tuple[int, asyncio.Task[None]]] = {}
+        # The open links to workers of each session, and when its last one ended.
+        self._open: Counter[int] = Counter()
+        self._ended_at: dict[int, float] = {}
 
     def open(self, request: LinkRequest) -> asyncio.Task[None] | None:
         """Open a link, after older generations of it are closed.
@@ -81,6 +88,9 @@ class Links:
         """Close all links of a session, or of all sessions."""
         keys = [key for key in self._newest if session is None or key[0] == session]
         await _cancel([self._newest.pop(key)[1] for key in keys])
+        for key in keys:
+            self._open.pop(key[0], None)
+            self._ended_at.pop(key[0], None)
 
     async def _serve(self, request: LinkRequest, former: asyncio.Task[None] | None) -> None:
         # A worker reads the older connection first: behind an open one the new one hangs for ever.
@@ -90,13 +100,16 @@ class Links:
             raise LinkError(f"this version has no streams of the kind {request.kind!r}")
         if not 0 <= request.rank < len(self._workers):
             raise LinkError(f"there is no rank {request.rank}")
+        if request.kind == WORKER:
+            self._refuse_late(request.session)
         stream = await self._dial(request.token)
         try:
             reader, writer = await self._connect(request)
-            try:
-                await _join(stream, reader, writer)
-            finally:
-                await _end(writer)
+            with self._counted(request):
+                try:
+                    await _join(stream, reader, writer)
+                finally:
+                    await _end(writer)
         except asyncio.CancelledError:
             # A newer generation waits for this end.
             stream.abort()
@@ -105,6 +118,34 @@ class Links:
             await stream.close(FAILED)
             raise
         await stream.close(NORMAL)
+
+    @contextmanager
+    def _counted(self, request: LinkRequest) -> Iterator[None]:
+        """Count the link among the open ones of its session, if it leads to a worker."""
+        if request.kind != WORKER:
+            yield
+            return
+        self._open[request.session] += 1
+        try:
+            yield
+        finally:
+            self._open[request.session] -= 1
+            self._ended_at[request.session] = time.monotonic()
+
+    def _refuse_late(self, session: int) -> None:
+        """Raise SessionLateError if workers may have given up a session that had no link.
+
+        A worker that has given up a client crashes when that client comes back, and ends the job.
+        """
+        ended_at = self._ended_at.get(session)
+        if ended_at is None or self._open[session]:
+            return
+        away_s = time.monotonic() - ended_at
+        if away_s > MAX_AWAY_S:
+            raise SessionLateError(
+                f"The workers were not reached for {away_s:.0f} s, and hold messages for "
+                f"{MAX_AWAY_S} s. Start the program again."
+            )
 
     async def _connect(
         self, request: LinkRequest
@@ -129,6 +170,10 @@ class Links:
 
 class LinkError(OSError):
     """A link that could not be opened; the message contains the reason."""
+
+
+class SessionLateError(LinkError):
+    """A session that was without a link for longer than workers wait: it must not come back."""
 
 
 async def _join(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.base.process_tree import NODE_MARK
 from monarch_client.runner.programs import driver_plan
 from monarch_client.runner.programs.hidden_values import revealed
+from monarch_client.runner.vocabulary.limits import MAX_AWAY_S
 
 if TYPE_CHECKING:
     from monarch_client.runner.base.config import AttemptConfig
@@ -23,7 +24,8 @@ MONARCH_TUNING = {
     "HYPERACTOR_HOST_SPAWN_READY_TIMEOUT": "300s",
     "HYPERACTOR_MESH_PROC_SPAWN_MAX_IDLE": "300s",
     "HYPERACTOR_MESH_ACTOR_SPAWN_MAX_IDLE": "300s",
-    "HYPERACTOR_MESSAGE_DELIVERY_TIMEOUT": "300s",
+    # Beyond what clients may be away, and the minute until a broken path is noticed.
+    "HYPERACTOR_MESSAGE_DELIVERY_TIMEOUT": f"{MAX_AWAY_S + 120}s",
     "HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "120s",
     # Ends wait for acknowledgements: with Monarch's 500 ms a driver's exit takes a second.
     "HYPERACTOR_MESSAGE_ACK_TIME_INTERVAL": "20ms",

@@ -7,6 +7,10 @@ MAX_PIECE_BYTES = 32 * 1024
 # One encoded frame: JSON takes at most six characters for each byte of its text.
 MAX_FRAME_BYTES = 1024 * 1024
 
+# Seconds that a program outside of a job may be without its workers. Workers hold their messages
+# for longer: one that has given up a client crashes when that client comes back.
+MAX_AWAY_S = 300
+
 # A mesh tree: names of hosts, procs and actors in characters, and counts of messages.
 MAX_MESH_NAME_CHARS = 300
 MAX_MESH_COUNT = 2**53

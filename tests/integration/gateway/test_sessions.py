@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from jobs.ground import clock
 from jobs.models import Attempt, GatewayHead, GatewaySession
-from jobs.statuses import GatewayState
+from jobs.statuses import GatewayState, JobKind, JobStatus
+from tests.factories import make_attempt, make_job
 from tests.integration.gateway.conftest import GatewayThread, session
 from tests.integration.gateway.ends import HELLO, Head, Program, refusal
 from tests.waiting import eventually
@@ -120,3 +121,27 @@ def test_a_program_may_close_its_session(
     assert program.is_closed()
     assert head.read("close")
     assert session().state == GatewayState.CLOSED
+
+
+def test_a_session_that_the_head_gives_up_is_lost_with_its_reason(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    head.send("session_lost", session=program.welcome["session"], detail="Away for 301 s.")
+    assert eventually(lambda: session().state == GatewayState.LOST)
+    gateway.look()
+    assert program.read("close")["detail"] == "Away for 301 s."
+    assert head.read("close")["session"] == program.welcome["session"]
+
+
+def test_a_head_gives_up_sessions_of_its_own_attempt_only(
+    gateway: GatewayThread, program: Program
+) -> None:
+    other = make_attempt(make_job(status=JobStatus.RUNNING, kind=JobKind.MONARCH))
+    stranger = Head(gateway.url, other)
+    stranger.send("session_lost", session=program.welcome["session"], detail="mine now")
+    stranger.send("hello", attempt=other.pk, **{**HELLO, "python": "3.12.1"})
+    assert eventually(
+        lambda: GatewayHead.objects.filter(attempt=other, hello__python="3.12.1").exists()
+    )
+    assert session().state == GatewayState.OPEN
+    stranger.close()
