@@ -1,7 +1,8 @@
 """Run every mesh program on one kind of mesh, in a process of its own, since it has Monarch once.
 
-`native ADDRESSES TRANSPORT` or `proxy ADDRESS`, for which torchmonarch cannot be imported, as on a
-laptop without it. Prints a JSON line for each program: its name and its traceback, if it failed.
+`native ADDRESSES TRANSPORT`; `tunnel URL TICKET`, Monarch through a gateway; or `proxy ADDRESS`,
+for which torchmonarch cannot be imported, as on a laptop without it. Prints a JSON line for each
+program: its name and its traceback, if it failed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,19 @@ def native(addresses: str, transport: str) -> Iterator[Setting]:
 
 
 @contextmanager
+def tunnel(url: str, ticket: str) -> Iterator[Setting]:
+    from monarch import actor
+
+    from monarch_client.gateway.connecting import Connection
+    from monarch_client.gateway.opening import Opening
+    from tests.integration.gateway.proxies.programs import probe_actors
+
+    actor.unhandled_fault_hook = lambda _failure: None
+    with Connection(Opening(url, "job 7", 7, ticket), None) as meshes:
+        yield meshes.trainers, lambda name: getattr(probe_actors, name)
+
+
+@contextmanager
 def proxy(address: str) -> Iterator[Setting]:
     sys.modules["monarch"] = None
     from monarch_client.gateway.proxies import connect_proxies
@@ -55,4 +69,4 @@ def main(setting: AbstractContextManager[Setting]) -> None:
 
 
 if __name__ == "__main__":
-    main({"native": native, "proxy": proxy}[sys.argv[1]](*sys.argv[2:]))
+    main({"native": native, "tunnel": tunnel, "proxy": proxy}[sys.argv[1]](*sys.argv[2:]))
