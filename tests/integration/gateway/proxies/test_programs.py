@@ -19,7 +19,12 @@ from tests.integration.gateway_programs.stand_in import StandIn
 from tests.monarch_workers import PORT, MonarchWorkers
 from tests.proxy_driver import CHECKOUT, ProxyDriver, driver_environment, transport_of
 
-pytestmark = [pytest.mark.monarch, pytest.mark.feature("S1.2"), pytest.mark.together]
+pytestmark = [
+    pytest.mark.monarch,
+    pytest.mark.feature("S1.2"),
+    pytest.mark.feature("S1.3"),
+    pytest.mark.together,
+]
 
 LAPTOP = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
 RUNS: dict[str, dict[str, str]] = {}
