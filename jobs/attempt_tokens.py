@@ -1,5 +1,7 @@
 """The tokens of an attempt: its runner's, which sends frames, and its driver's, for child jobs.
 
+The key of its certificate authority comes from here, too.
+
 They are derived, not stored: a launch that is repeated after a crash carries the same ones, and a
 copy of the database is not enough to forge one.
 """
@@ -35,6 +37,14 @@ def driver_token(attempt_id: int, job_id: int, number: int) -> str:
     mac = _mac(f"driver-token:{attempt_id}:{job_id}:{number}")
     code = base64.urlsafe_b64encode(mac).decode().rstrip("=")
     return f"{DRIVER_TOKEN_PREFIX}{attempt_id}_{code}"
+
+
+def authority_seed(job_id: int, number: int) -> bytes:
+    """Compute the seed of the attempt's certificate authority.
+
+    A child that serves the attempt's driver gets the same, and so belongs to its trust domain.
+    """
+    return _mac(f"authority:{job_id}:{number}")
 
 
 def attempt_id_in(token: str) -> int | None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from jobs.backends.base import LaunchRequest
 from monarch_client.runner.base.config import FORMAT
-from monarch_client.skypilot.trust import Authority
+from monarch_client.skypilot.trust import Authority, authority_of, new_authority
 from monarch_client.spec import PortalBlock
-from monarch_client.spec.portal_keys import DEFAULT_PORT
+from monarch_client.spec.portal_keys import DEFAULT_PORT, PARENTS_DRIVER
 
 LAST_PORT = 65535
 
@@ -18,6 +18,12 @@ def ports_of(spec: dict[str, Any]) -> tuple[int, int]:
     """Return the port of the workers and the port of the runners."""
     port = int(spec.get("portal", {}).get("port") or DEFAULT_PORT)
     return port, port + 1 if port < LAST_PORT else port - 1
+
+
+def authority_for(request: LaunchRequest) -> Authority:
+    """Return the attempt's authority: that of the seed, or without one a random one."""
+    seed = request.authority_seed
+    return authority_of(seed) if seed else new_authority(request.cluster_name)
 
 
 def attempt_file(
@@ -52,6 +58,7 @@ def attempt_file(
         # In their order, which the database does not keep.
         "meshes": block.meshes or None,
         "gateway": block.gateway,
+        "serves_parent": block.driver == PARENTS_DRIVER,
         "port": port,
         "hub_port": hub_port,
         "tls": {"ca_cert": authority.certificate, "ca_key": authority.key},

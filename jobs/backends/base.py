@@ -58,6 +58,8 @@ class LaunchRequest:
     portal_url: str
     token: str  # the attempt's; derived, so that a repeated launch carries the same one
     driver_token: str = ""  # for its programs, to submit child jobs with; likewise derived
+    # Of its certificate authority; that of its parent's attempt if it serves the parent's driver.
+    authority_seed: bytes = field(default=b"", repr=False)
     uploads: tuple[UploadSource, ...] = ()
     # In clear; never stored, never shown.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -6,7 +6,7 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
 from jobs.ground import clock
@@ -46,12 +46,20 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(RawSQL(_NONE_AFTER, [number], is_boolean))  # noqa: S611 - a constant
 
     def orphaned(self) -> Self:
-        """Return unfinished children, except detached ones, whose parent ended or was deleted."""
+        """Return unfinished children, except detached ones, whose parent ended or was deleted.
+
+        A child that serves its parent's driver ends with the attempt of that driver.
+        """
         parent_ended = Q(parent=None) | Q(parent__status__in=FINAL_STATUSES)
+        driver_ended = Job.objects.unfinished().filter(
+            request_options__serves_parent=True,
+            parent__attempts__number=F("parent_attempt"),
+            parent__attempts__ended_at__isnull=False,
+        )
         # A preempted job would be queued again.
         ends = Q(status=JobStatus.STOPPING) & ~Q(stop_reason=StopReason.PREEMPTED)
         children = self.unfinished().filter(parent_number__isnull=False, detached=False)
-        return children.filter(parent_ended).exclude(ends)
+        return children.filter(parent_ended | Q(pk__in=driver_ended.values("pk"))).exclude(ends)
 
     def newest_of_arrays(self) -> Self:
         """Leave out the jobs of an array that were rerun: the newest job of each index counts."""

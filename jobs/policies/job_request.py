@@ -64,6 +64,8 @@ class JobRequest:
     # Percent of utilization below which GPUs count as idle.
     gpu_below: int | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    # Whether it has no driver, because its workers serve that of its parent.
+    serves_parent: bool = False
     budget_usd: float | None = None
     # Whether it is held, instead of failed, when a job that it needs does not succeed.
     held_if_dependency_fails: bool = False
@@ -96,7 +98,11 @@ class JobRequest:
             cluster=block.cluster or "",
             idle=IdlePolicy.from_dict(block.idle.to_dict() if block.idle else {}),
             gpu_below=block.idle.gpu_below if block.idle else None,
-            retry=RetryPolicy(block.retry.max_attempts, block.retry.max_recoveries),
+            # New workers would not be those to which the parent's driver is attached.
+            retry=RetryPolicy(max_attempts=1, max_recoveries=0)
+            if spec.serves_parent
+            else RetryPolicy(block.retry.max_attempts, block.retry.max_recoveries),
+            serves_parent=spec.serves_parent,
             budget_usd=block.budget_usd,
             held_if_dependency_fails=block.if_dependency_fails == "hold",
             secrets=spec.secrets,
@@ -117,6 +123,7 @@ class JobRequest:
             idle=IdlePolicy.from_dict(idle),
             gpu_below=idle.get("gpu_below"),
             retry=RetryPolicy(**options.get("retry", {})),
+            serves_parent=options.get("serves_parent", False),
             budget_usd=options.get("budget_usd"),
             held_if_dependency_fails=options.get("if_dependency_fails") == "hold",
             secrets=options.get("secrets", {}),
@@ -141,6 +148,7 @@ class JobRequest:
             "waits_for_laptops": self.waits_for_laptops or None,
             "reuse": self.reuse or None,
             "cluster": self.cluster or None,
+            "serves_parent": self.serves_parent or None,
             "idle": idle if idle != IdlePolicy().to_dict() else None,
             "budget_usd": self.budget_usd,
             "if_dependency_fails": "hold" if self.held_if_dependency_fails else None,

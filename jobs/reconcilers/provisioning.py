@@ -14,7 +14,7 @@ from jobs.actions.attempts.apply_log_policies import avoided_nodes
 from jobs.actions.attempts.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.actions.attempts.hand_secrets import hand_secrets
 from jobs.actions.attempts.note_seen import news_of, note_seen
-from jobs.attempt_tokens import attempt_token, driver_token
+from jobs.attempt_tokens import attempt_token, authority_seed, driver_token
 from jobs.backends import registry
 from jobs.backends.base import (
     ClusterPhase,
@@ -142,6 +142,9 @@ def _has_spoken(attempt: Attempt) -> bool:
 
 def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
     spec = JobSpec.from_dict(job.spec)
+    trusted = (job.pk, attempt.number)
+    if job.request.serves_parent:
+        trusted = (job.parent_number or 0, job.parent_attempt or 0)
     return LaunchRequest(
         cluster_name=cluster.name,
         project_slug=job.project.slug,
@@ -154,6 +157,7 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         portal_url=registry.portal_url_for(job.backend_name),
         token=attempt_token(job.pk, attempt.number),
         driver_token=driver_token(attempt.pk, job.pk, attempt.number),
+        authority_seed=authority_seed(*trusted),
         uploads=tuple(
             UploadSource(reference, target) for target, reference in spec.upload_targets()
         ),

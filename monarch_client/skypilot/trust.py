@@ -5,6 +5,7 @@ Each runner makes its own certificate from it.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -15,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 # Longer than any attempt should last; clocks of nodes may be behind.
 VALID_FOR = timedelta(days=90)
+_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 CLOCK_SKEW = timedelta(hours=1)
 
 
@@ -28,7 +30,22 @@ class Authority:
 
 def new_authority(name: str) -> Authority:
     """Make a new authority; `name` shows up in error messages of TLS, nothing depends on it."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    return _authority(name, ec.generate_private_key(ec.SECP256R1()))
+
+
+def authority_of(seed: bytes) -> Authority:
+    """Compute an authority from a seed: the same seed gives the same name and key, on any machine.
+
+    The certificates differ in their dates only, so a leaf under one of them is valid under all.
+    """
+    digest = hashlib.sha512(b"mportal authority\0" + seed).digest()
+    # Far more bits than the order of the curve has, so that every key is as likely.
+    number = int.from_bytes(digest, "big") % (_P256_ORDER - 1) + 1
+    name = "mportal " + hashlib.sha256(digest).hexdigest()[:16]
+    return _authority(name, ec.derive_private_key(number, ec.SECP256R1()))
+
+
+def _authority(name: str, key: ec.EllipticCurvePrivateKey) -> Authority:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(timezone.utc)
     certificate = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,7 @@ from monarch_client.spec.from_object import read_object
 from monarch_client.spec.from_yaml import read_yaml
 from monarch_client.spec.locations import SourceKind, kind_of_source
 from monarch_client.spec.portal_block import PortalBlock
+from monarch_client.spec.portal_keys import PARENTS_DRIVER
 from monarch_client.spec.task_keys import TASK
 
 # Keys that are passed on to SkyPilot as they are, and left out where they are not given.
@@ -125,6 +126,36 @@ class JobSpec:
     def waits_for_laptops(self) -> bool:
         """Whether it is a Monarch job without a driver, whose workers wait for laptops."""
         return self.is_monarch and self.portal.gateway and not self.run.strip()
+
+    @property
+    def serves_parent(self) -> bool:
+        """Whether it has no driver, because its workers serve that of the job that submits it."""
+        return self.portal.driver == PARENTS_DRIVER
+
+    def completed_from(self, parent: JobSpec) -> JobSpec:
+        """Return the specification of a child that serves the driver of `parent`.
+
+        Its workers need the code, the environment and the network of the parent's: what the child
+        does not name is taken from there.
+        """
+        infra = {key: parent.resources[key] for key in ("infra",) if key in parent.resources}
+        has_places = any(key in self.resources for key in ("any_of", "ordered"))
+        resources = self.resources if has_places else {**infra, **self.resources}
+        block = self.portal
+        if block.queue == PortalBlock().queue:
+            block = replace(block, queue=parent.portal.queue)
+        volumes = {key: parent.passed_on[key] for key in ("volumes",) if key in parent.passed_on}
+        return replace(
+            self,
+            setup=parent.setup if self.setup is None else self.setup,
+            workdir=parent.workdir if self.workdir is None else self.workdir,
+            envs={**parent.envs, **self.envs},
+            secrets={**parent.secrets, **self.secrets},
+            resources=resources if self.resources else parent.resources,
+            file_mounts={**parent.file_mounts, **self.file_mounts},
+            portal=block,
+            passed_on={**volumes, **self.passed_on},
+        )
 
     @property
     def kind(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from monarch_client.spec.dependency_keys import Needed
-from monarch_client.spec.portal_keys import DEFAULT_PORT
+from monarch_client.spec.portal_keys import DEFAULT_PORT, OWN_DRIVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class PortalBlock:
 
     project: str | None = None
     meshes: dict[str, int] = field(default_factory=dict)
+    driver: str = OWN_DRIVER
     port: int = DEFAULT_PORT
     gateway: bool = False
     queue: str = "default"
@@ -113,6 +114,7 @@ class PortalBlock:
         optional = {
             "project": self.project,
             "gateway": self.gateway or None,
+            "driver": None if self.driver == OWN_DRIVER else self.driver,
             "hold": self.hold or None,
             "preemptible": self.preemptible or None,
             "detached": self.detached or None,

@@ -18,6 +18,8 @@ LOWEST_PRIORITY, HIGHEST_PRIORITY = 0, 100
 DEFAULT_PORT = 22_222
 SLUG = r"[a-z][a-z0-9-]{0,38}"
 CLUSTER_NAME = r"[a-z][a-z0-9-]{0,59}"
+# Which program uses the meshes: `run`, or the driver of the job that submits this one.
+OWN_DRIVER, PARENTS_DRIVER = "own", "parent"
 MOST_IDLE_MINUTES = 60 * 24 * 366
 
 
@@ -134,6 +136,14 @@ PORTAL_KEYS = (
         "The order in which nodes are assigned to the meshes; by default as written.",
         Listing(MESH_NAME, most=100),
         ["generators", "trainers"],
+    ),
+    Key(
+        "driver",
+        "`parent` makes a job without `run`, whose workers serve the driver that submits it: use "
+        "`mportal_runtime.request_mesh`. The job ends with that attempt and is not retried.",
+        OneOf((OWN_DRIVER, PARENTS_DRIVER)),
+        PARENTS_DRIVER,
+        default=OWN_DRIVER,
     ),
     Key(
         "port",
@@ -275,11 +285,24 @@ def _gateway_needs_meshes(values: dict[str, Any], path: str, findings: Findings)
         findings.add(where, SpecCode.CONFLICT, message)
 
 
+def _parents_driver_goes_together(values: dict[str, Any], path: str, findings: Findings) -> None:
+    if values.get("driver") != PARENTS_DRIVER:
+        return
+    where = join(path, "driver")
+    if not values.get("meshes"):
+        findings.add(where, SpecCode.CONFLICT, f"{where}: parent needs {join(path, 'meshes')}.")
+    for name in ("detached", "preemptible", "array", "gateway"):
+        if values.get(name):
+            message = f"{where}: parent does not go with {join(path, name)}."
+            findings.add(join(path, name), SpecCode.CONFLICT, message)
+
+
 PORTAL = Table(
     PORTAL_KEYS,
     rules=(
         _order_names_meshes,
         _gateway_needs_meshes,
+        _parents_driver_goes_together,
         _idle_goes_together,
         names_are_used_once,
         array_is_sound,

@@ -8,10 +8,13 @@ from monarch_client.spec.task_keys import TASK
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-# Only a job whose workers wait for laptops may leave `run` out.
-_RUN_OR_GATEWAY = [
+# Only a job whose workers wait for laptops, or serve its parent's driver, may leave `run` out.
+_RUN_OR_NO_DRIVER = [
     {"required": ["run"]},
-    {"required": ["portal"], "properties": {"portal": {"required": ["gateway"]}}},
+    *(
+        {"required": ["portal"], "properties": {"portal": {"required": [key]}}}
+        for key in ("gateway", "driver")
+    ),
 ]
 
 
@@ -27,5 +30,5 @@ def json_schema() -> dict[str, Any]:
         "description": "SkyPilot's task, within tiers, and the portal's own block. Keys marked "
         "x-tier: admin are for administrators of the installation.",
         **TASK.schema(),
-        "anyOf": _RUN_OR_GATEWAY,
+        "anyOf": _RUN_OR_NO_DRIVER,
     }

@@ -12,7 +12,7 @@ from monarch_client.spec.envs import ENVS
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.locations import Source
 from monarch_client.spec.mount_keys import FILE_MOUNTS, VOLUMES, refuse_inline_volumes
-from monarch_client.spec.portal_keys import MOST_NODES, PORTAL, PORTAL_KEYS
+from monarch_client.spec.portal_keys import MOST_NODES, PARENTS_DRIVER, PORTAL, PORTAL_KEYS
 from monarch_client.spec.resource_keys import RESOURCE_KEYS, RESOURCES
 from monarch_client.spec.secret_keys import Secrets, refuse_envs_that_are_secrets
 from monarch_client.spec.shapes import Either, Text, Whole
@@ -85,6 +85,12 @@ def _idle_is_counted(values: dict[str, Any], _: str, findings: Findings) -> None
         findings.add("portal.idle", SpecCode.CONFLICT, message)
 
 
+def _parents_driver_has_no_run(values: dict[str, Any], _: str, findings: Findings) -> None:
+    if _serves_parent(values) and values.get("run"):
+        message = "portal.driver: parent leaves the meshes to the parent's driver: remove run."
+        findings.add("run", SpecCode.CONFLICT, message)
+
+
 def _nodes_of_meshes(values: dict[str, Any]) -> int:
     portal = values.get("portal")
     meshes = portal.get("meshes") if isinstance(portal, dict) else None
@@ -95,6 +101,15 @@ def _nodes_of_meshes(values: dict[str, Any]) -> int:
 def _waits_for_laptops(values: dict[str, Any]) -> bool:
     portal = values.get("portal")
     return isinstance(portal, dict) and portal.get("gateway") is True
+
+
+def _serves_parent(values: dict[str, Any]) -> bool:
+    portal = values.get("portal")
+    return isinstance(portal, dict) and portal.get("driver") == PARENTS_DRIVER
+
+
+def _may_lack_run(values: dict[str, Any]) -> bool:
+    return _waits_for_laptops(values) or _serves_parent(values)
 
 
 def _internal(name: str) -> Key:
@@ -125,11 +140,12 @@ TASK_KEYS = (
     Key(
         "run",
         "The command to run: on every node, or with meshes the driver, once, on rank 0. Required, "
-        "except in a Monarch job with `portal.gateway`, which may have no driver.",
+        "except in a Monarch job with `portal.gateway`, which may have no driver, or with "
+        "`portal.driver: parent`.",
         _script,
         "python train.py",
         required=True,
-        optional_if=_waits_for_laptops,
+        optional_if=_may_lack_run,
         default="",
     ),
     Key(
@@ -225,6 +241,7 @@ TASK = Table(
     TASK_KEYS,
     rules=(
         _idle_is_counted,
+        _parents_driver_has_no_run,
         _nodes_fit_meshes,
         refuse_inline_volumes,
         refuse_envs_that_are_secrets,

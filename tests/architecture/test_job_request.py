@@ -14,6 +14,7 @@ READERS_OF_SPECIFICATIONS = {
     "jobs/actions/attempts/apply_log_policies.py": "passes it to the backend",
     "jobs/actions/jobs/arrays.py": "runs it again",
     "jobs/actions/jobs/rerun.py": "runs it again",
+    "jobs/actions/jobs/submit.py": "completes a child that serves its driver",
     "jobs/readers/job_page.py": "shows it",
     "jobs/reconcilers/prices.py": "passes it to the backend",
     "jobs/reconcilers/provisioning.py": "passes it to the backend",

@@ -110,11 +110,14 @@ def finish_stopping(job: Job, attempt: Attempt) -> None:
     same = Job.objects.filter(pk=job.pk, stop_reason=job.stop_reason)
     if not same.select_for_update(no_key=True).exists():
         raise StaleJobError(job=job.pk)
-    if reason == StopReason.PREEMPTED:
+    if reason == StopReason.PREEMPTED and not job.request.serves_parent:
         attempt.refresh_from_db(fields=["stop_reason", "message"])
         _give_way(job, attempt)
     else:
-        move(job, reason.final_status, reason=reason, attempt=attempt, exit_code=attempt.exit_code)
+        # Without a driver of its own, a preempted job has nothing to start again for.
+        is_final = reason.final_status.is_final
+        final = reason.final_status if is_final else JobStatus.CANCELLED
+        move(job, final, reason=reason, attempt=attempt, exit_code=attempt.exit_code)
     charge_use(job, attempt)
     wake_on_commit("queue")
 
@@ -187,6 +190,8 @@ def _try_again(job: Job, attempt: Attempt, follow_up: Next) -> None:
         next_try_at=clock.now() + timedelta(seconds=delay_s),
     )
     wake_on_commit("recovering", job.pk)
+    # Those that serve the driver of this attempt end with it.
+    wake_on_commit("children")
 
 
 def _retry_policy(job: Job, attempt: Attempt) -> RetryPolicy:

@@ -84,23 +84,33 @@ def end_with_parent(job_id: int) -> None:
     job = Job.objects.orphaned().select_related("parent").filter(pk=job_id).first()
     if job is None:
         return
-    how = JobStatus(job.parent.status).label.lower() if job.parent else "deleted"
-    message = f"Job {job.parent_number}, which submitted it, has ended ({how})."
+    message, hint = _end_of_parent(job)
     if job.status == JobStatus.STOPPING:
-        _queue_no_more(job, message)
+        _queue_no_more(job, message, hint)
         return
     waits = job.status == JobStatus.QUEUED
     with transaction.atomic():
         to = JobStatus.CANCELLED if waits else JobStatus.STOPPING
-        move(job, to, reason=StopReason.PARENT, message=message, hint=_HINT)
+        move(job, to, reason=StopReason.PARENT, message=message, hint=hint)
         # A job that waits no more blocks no other.
         wake_on_commit("queue" if waits else "stopping", None if waits else job.pk)
 
 
+def _end_of_parent(job: Job) -> tuple[str, str]:
+    """Return the message and the hint of a child that ends with its parent."""
+    number = job.parent_number
+    if job.parent is not None and not job.parent.is_final:
+        ended = f"Attempt {job.parent_attempt} of job {number}, which it served, has ended."
+        return ended, "The next attempt requests a mesh of its own."
+    how = JobStatus(job.parent.status).label.lower() if job.parent else "deleted"
+    message = f"Job {number}, which submitted it, has ended ({how})."
+    return message, "" if job.request.serves_parent else _HINT
+
+
 @transaction.atomic
-def _queue_no_more(job: Job, message: str) -> None:
+def _queue_no_more(job: Job, message: str, hint: str) -> None:
     """Make sure that a job which is being preempted is not queued again."""
-    changes = {"stop_reason": StopReason.PARENT, "message": message, "hint": _HINT}
+    changes = {"stop_reason": StopReason.PARENT, "message": message, "hint": hint}
     if not Job.objects.orphaned().filter(pk=job.pk).update(**changes, preempted_by=None):
         raise StaleJobError(job=job.pk)
     record_note(job, message)

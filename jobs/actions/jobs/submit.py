@@ -121,6 +121,8 @@ def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> li
     errors: list[dict[str, Any]] = []
     for number, source in enumerate(sources):
         spec, found = _parsed(actor, source)
+        if spec is not None and spec.serves_parent:
+            spec, found = _serving_parent(actor, spec)
         if spec is not None:
             fits, found = _resolved(actor, project, spec, source)
             checked += fits
@@ -143,6 +145,17 @@ def _parsed(actor: Actor, source: Source) -> tuple[JobSpec | None, list[dict[str
         return JobSpec.parse(source, admin=_may_use_admin_keys(actor), for_server=True), []
     except InvalidSpecErrors as error:
         return None, [row.to_dict() for row in error.errors]
+
+
+def _serving_parent(actor: Actor, spec: JobSpec) -> tuple[JobSpec | None, list[dict[str, Any]]]:
+    """Return the specification of a child that serves its parent's driver, completed from there."""
+    if actor.driver is None:
+        message = (
+            "portal.driver: parent is for jobs that the driver of a Monarch job submits, with "
+            "mportal_runtime.request_mesh."
+        )
+        return None, [_error(spec, "portal.driver", SpecCode.CONFLICT, message)]
+    return spec.completed_from(JobSpec.from_dict(actor.driver.job.spec)), []
 
 
 def _resolved(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from jobs.backends.attempt_file import ports_of
+from jobs.backends.attempt_file import authority_for, ports_of
 from jobs.backends.base import (
     AvoidedNode,
     ClusterPhase,
@@ -44,7 +44,6 @@ from jobs.backends.local.slots import Slot, SlotLeases
 from jobs.backends.private_files import make_directory
 from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
 from monarch_client import crash_points
-from monarch_client.skypilot.trust import new_authority
 
 log = logging.getLogger(__name__)
 
@@ -233,7 +232,7 @@ class LocalBackend:
         except NoCapacityError:
             folder.remove()
             raise
-        authority = new_authority(request.cluster_name)
+        authority = authority_for(request)
         record = Record(
             num_nodes=claim.num_nodes,
             runner=str(installed_runner(self._options.directory / "runners")),

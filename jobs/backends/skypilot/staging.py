@@ -14,13 +14,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.backends.attempt_file import attempt_file
+from jobs.backends.attempt_file import attempt_file, authority_for
 from jobs.backends.base import LaunchRequest
 from jobs.backends.private_files import make_directory, write_private
 from jobs.backends.skypilot.asking import Sending
 from jobs.backends.skypilot.task import job_name_of
 from monarch_client.runner.bundle import build
-from monarch_client.skypilot.trust import new_authority
 
 UploadOpener = Callable[[str], AbstractContextManager[Path]]
 GRACE_S = 10.0
@@ -92,7 +91,7 @@ class Staging:
     def _fill(self, draft: Path, request: LaunchRequest) -> None:
         content = attempt_file(
             request,
-            authority=new_authority(request.cluster_name),
+            authority=authority_for(request),
             addresses=None,
             grace_s=GRACE_S,
         )

@@ -54,7 +54,7 @@ def outcome_of_job(
     config: AttemptConfig, states: Mapping[int, NodeState], report: Path
 ) -> Verdict | None:
     """Return the verdict on the users' programs; None while open. `report` is the driver's."""
-    if config.waits_for_laptops:
+    if config.is_monarch and not config.has_driver:
         have_ended = [states[rank].worker == node_state.EXITED for rank in states]
         is_over = len(have_ended) == len(config.ranks) and all(have_ended)
         return _mismatch(states) or (verdicts.hosts_shut_down() if is_over else None)

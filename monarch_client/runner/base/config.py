@@ -109,18 +109,25 @@ class AttemptConfig:
     remarks: tuple[str, ...] = ()
     # Whether this node connects to the portal's gateway by itself, for programs on laptops.
     gateway: bool = False
+    # Whether it has workers and no driver: the driver of another job uses them.
+    serves_parent: bool = False
     # The repository to fetch the work directory from, if it is not uploaded.
     repository: Repository | None = None
 
     @property
     def is_monarch(self) -> bool:
-        """Whether `run` is a driver that finds workers on every node."""
+        """Whether every node has a worker of Monarch, for a driver."""
         return self.meshes is not None
 
     @property
     def waits_for_laptops(self) -> bool:
         """Whether it has workers and no driver: programs on laptops use them."""
         return self.is_monarch and self.gateway and not self.run.strip()
+
+    @property
+    def has_driver(self) -> bool:
+        """Whether `run` is a driver, which uses the workers of every node."""
+        return self.is_monarch and not (self.serves_parent or self.waits_for_laptops)
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -307,6 +314,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         driver_token=str(raw.get("driver_token") or ""),
         gateway=bool(raw.get("gateway")),
         remarks=tuple(str(text) for text in raw.get("remarks") or ()),
+        serves_parent=bool(raw.get("serves_parent")),
         repository=_parse_repository(raw.get("git")),
     )
     _check_meshes(config)

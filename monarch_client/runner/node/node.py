@@ -133,7 +133,7 @@ class Node:
 
     def _run(self) -> None:
         config = self._place.config
-        if config.is_monarch and (self._place.rank != 0 or config.waits_for_laptops):
+        if config.is_monarch and (self._place.rank != 0 or not config.has_driver):
             self._report(worker_states.RUNNING)
             return
         if config.is_monarch:

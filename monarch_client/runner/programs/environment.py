@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.process_tree import NODE_MARK
@@ -89,6 +90,8 @@ def driver_environment(place: Place) -> dict[str, str]:
     env = monarch_environment(place)
     # Without it `this_host()` before the first mesh would fix Monarch to Unix sockets.
     env.setdefault("HYPERACTOR_MESH_DEFAULT_TRANSPORT", driver_plan.transport_of(place.config))
+    # The zipapp, or in a source tree the folder, that holds this package.
+    env["MPORTAL_RUNNER_FILE"] = str(Path(__file__).parents[3])
     env["MPORTAL_RUNTIME_FILE"] = str(place.folder.meshes)
     env["MPORTAL_REPORT_FILE"] = str(place.folder.report)
     if place.config.metrics_s > 0:

@@ -21,6 +21,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "a named cluster": {"portal": {"cluster": "mp-a", "reuse": True}},
     "idle GPUs": {"portal": {"idle": {"minutes": 10, "gpu_below": 5}}},
     "retries": {"portal": {"retry": {"max_attempts": 4, "max_recoveries": 0}}},
+    "its parent's driver": {"run": None, "portal": {"driver": "parent", "meshes": {"a": 2}}},
     "a budget": {"portal": {"budget_usd": 12.5}},
     "a dependency": {"portal": {"depends_on": [3], "if_dependency_fails": "hold"}},
     "secrets": {"secrets": {"TOKEN": "hub"}},

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from monarch_client.skypilot.trust import new_authority
+from monarch_client.runner.base.certificates import mint_leaf
+from monarch_client.runner.base.config import Authority as RunnerAuthority
+from monarch_client.skypilot.trust import authority_of, new_authority
 
 
 def test_an_authority_signs_leaves_and_no_further_authorities() -> None:
@@ -32,3 +37,18 @@ def test_an_authority_is_valid_now_and_not_for_long() -> None:
 
 def test_no_two_attempts_share_an_authority() -> None:
     assert new_authority("mp1-1").key != new_authority("mp1-1").key
+
+
+@pytest.mark.feature("S1.5")
+def test_one_seed_gives_one_authority_whose_leaves_are_valid_under_each_of_its_certificates(
+    tmp_path: Path,
+) -> None:
+    first, second, other = authority_of(b"one"), authority_of(b"one"), authority_of(b"two")
+    assert (first.key == second.key, first.key == other.key) == (True, False)
+    mint_leaf(
+        RunnerAuthority(first.certificate, first.key), ["127.0.0.1"], tmp_path, sys.executable
+    )
+    leaf = x509.load_pem_x509_certificate((tmp_path / "leaf.crt").read_bytes())
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(second.certificate.encode()))
+    with pytest.raises(ValueError, match="Issuer"):
+        leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(other.certificate.encode()))

@@ -46,6 +46,7 @@ COMPANIONS = {
         "portal.log_policies",
         {"name": "loss_is_nan", "pattern": "loss is nan"},
     ),
+    "portal.driver": ("portal", {"meshes": {"generators": 2}}),
     "portal.idle.down_after": (
         "portal",
         {"reuse": True, "idle": {"minutes": 10, "then": "stop", "down_after": 60}},
@@ -61,6 +62,8 @@ def example_of(path: str, key: Key) -> dict:
         target = target[part]
     if place:
         (target[0] if isinstance(target, list) else target).update(values)
+    if path == "portal.driver":
+        source.pop("run")
     if path.startswith("file_mounts.<name>."):
         source["file_mounts"]["/mnt/data"].setdefault("source", "s3://bucket")
         if "mount_cached" in path or path.endswith(".type"):
@@ -74,7 +77,8 @@ def test_the_example_of_every_key_is_accepted_and_valid_by_the_schema():
     def check(path: str) -> None:
         source = example_of(path, KEYS[path])
         schema.validate(source)
-        assert JobSpec.parse(source, admin=True).run
+        spec = JobSpec.parse(source, admin=True)
+        assert bool(spec.run) != spec.serves_parent
 
     check_each(ACCEPTED, check)
 

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,7 @@ class Meshes:
 
     def __init__(self) -> None:
         self._attached: dict[str, Any] = {}
+        self._addresses: dict[str, list[str]] = {}
         self._admin = Admin()
         # Two threads may attach at once; the process has one client of Monarch.
         self._lock = threading.RLock()
@@ -109,7 +111,30 @@ class Meshes:
         if name not in plan["meshes"]:
             names = ", ".join(sorted(plan["meshes"]))
             raise UnknownMeshError(f"no mesh is called {name!r}; this job has: {names}")
-        workers = plan["meshes"][name]
+        return self._attach_to(name, plan["meshes"][name], plan)
+
+    def check_new(self, name: str) -> None:
+        """Refuse a further mesh with the name of another, and outside of a Monarch job."""
+        if name in self._attached or name in _plan()["meshes"]:
+            raise MeshesError(f"this job has a mesh {name!r} already: use another name")
+
+    def attach_further(self, name: str, workers: list[dict[str, Any]]) -> None:
+        """Attach the workers of another job as mesh `name`."""
+        with self._lock:
+            self.check_new(name)
+            self._attached[name] = self._attach_to(name, workers, _plan())
+
+    def end(self, name: str) -> bool:
+        """Shut a mesh down, and with it its workers. Whether there was the mesh."""
+        with self._lock:
+            mesh = self._attached.pop(name, None)
+        if mesh is not None:
+            # A thread of its own, since the driver may be in an event loop.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(asyncio.run, _end_one(name, mesh, self._addresses[name])).result()
+        return mesh is not None
+
+    def _attach_to(self, name: str, workers: list[dict[str, Any]], plan: dict[str, Any]) -> Any:
         _check_python(name, workers)
         actor = _import_monarch()
         if not self._attached:
@@ -122,6 +147,7 @@ class Meshes:
             mesh.initialized.get(timeout=plan["attach_timeout_s"])
         except Exception as error:
             raise AttachError(name, addresses, error) from error
+        self._addresses[name] = addresses
         return mesh
 
     def _prepare(self, actor: Any, transport: str) -> None:
@@ -174,6 +200,26 @@ def _enable(actor: Any, transport: str) -> None:
         in_use = get_global_config()["default_transport"]
         if in_use == channel.BindSpec(channel.ChannelTransport.Unix):
             raise TransportError(transport) from error
+
+
+async def _end_one(name: str, mesh: Any, addresses: list[str]) -> None:
+    """Stop a mesh, then end its workers, in a driver that goes on.
+
+    In this order no process is lost: `shutdown()` alone may end the workers while Monarch watches
+    their processes, and would report a fault.
+    """
+    import monarch.actor  # noqa: PLC0415
+
+    try:
+        await asyncio.wait_for(mesh.stop().as_asyncio(), _STOP_TIMEOUT_S)
+        hosts = monarch.actor.attach_to_workers(
+            ca="trust_all_connections", workers=addresses, name=name.replace("-", "_") + "_end"
+        )
+        await asyncio.wait_for(hosts.initialized.as_asyncio(), _STOP_TIMEOUT_S)
+    except Exception as error:  # noqa: BLE001 - the caller ends the job itself
+        _report(f"mesh {name!r} could not be stopped ({error!r})")
+    else:
+        await _shut_down({name: hosts})
 
 
 async def _shut_down(meshes: dict[str, Any]) -> None:

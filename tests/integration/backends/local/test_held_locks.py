@@ -55,7 +55,7 @@ with patch(step, stopping):
         print("launched", flush=True)
 """
 CHOOSING = "jobs.backends.local.backend.choose_gpus"
-RECORDING = "jobs.backends.local.backend.new_authority"
+RECORDING = "jobs.backends.local.backend.authority_for"
 LEASING = "jobs.backends.local.slots._can_bind"
 
 

@@ -320,3 +320,28 @@ def test_a_runner_that_follows_a_killed_one_ends_the_stage_it_died_in(tmp_path: 
     assert survivor.end["reason"] == "WORKER_LOST"
     last_run = [frame for frame in survivor.frames("stage") if frame["stage"] == "run"][-1]
     assert (last_run["phase"], last_run["ok"]) == ("end", False)
+
+
+@pytest.mark.feature("S1.5")
+def test_workers_without_a_driver_end_once_the_parents_driver_has_shut_down_all(
+    tmp_path: Path,
+) -> None:
+    table = Table(tmp_path, meshes={"generators": 3}, serves_parent=True)
+    table.all_report(setup=0)
+    table.all_report(setup=0, worker="ready")
+    assert table.attempt.goal == "run"
+    for rank in (1, 2):
+        table.tell(rank, worker="exited")
+    assert table.attempt.goal == "run"
+    table.tell(0, worker="exited")
+    end = table.finish()
+    assert (end["reason"], end["exit_code"]) == ("COMPLETED", 0)
+
+
+@pytest.mark.feature("S1.5")
+def test_a_worker_without_a_driver_that_dies_is_a_loss(tmp_path: Path) -> None:
+    table = Table(tmp_path, meshes={"generators": 3}, serves_parent=True)
+    table.all_report(setup=0)
+    table.all_report(setup=0, worker="ready")
+    table.tell(1, worker="lost", worker_why="its process was killed")
+    assert table.finish()["reason"] == "WORKER_LOST"
