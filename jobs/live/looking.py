@@ -58,6 +58,10 @@ _NO_NEWS = News([], None)
 class Watch:
     """One stream's state between two looks. `access`: its reader's right to any of it."""
 
+    # The least time between two looks, in seconds. All streams look at the same moments then, so
+    # that they share their reads.
+    pace_s = 0.0
+
     def __init__(self, access: Access) -> None:
         self.access = access
 
@@ -124,6 +128,11 @@ async def _look(
         return Look([], is_over=True)
 
 
+def _until_next(pace_s: float, looked_at: float, now: float) -> float:
+    """Return the seconds until the next common moment; 0 if the last look is long past."""
+    return 0.0 if now - looked_at >= pace_s else pace_s - now % pace_s
+
+
 async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
     """Yield the body of a stream, for as long as it is read and there may be more.
 
@@ -141,6 +150,7 @@ async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
                 # Without a hint only its age shows that what others have read may be old.
                 is_hinted = hinted and not found.is_behind and hinting.connected
                 wanted = Newest(hints.number, math.inf if is_hinted else MOST_AGE_S)
+                looked_at = now()
                 found = await _look(watch, hinted, wanted, reads, hinting.number)
                 for each in found.events:
                     yield each
@@ -152,6 +162,8 @@ async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
                 if not found.is_behind:
                     until_beat_s = max(0.0, sent_at + sse.HEARTBEAT_S - now())
                     hinted = await hints.wait(min(LOOK_S, until_beat_s))
+                    if hinted and watch.pace_s:
+                        await asyncio.sleep(_until_next(watch.pace_s, looked_at, now()))
                 if now() - sent_at >= sse.HEARTBEAT_S:
                     yield sse.BEAT
                     sent_at = now()

@@ -18,6 +18,7 @@ from jobs.web.jobs import (
     stacks_tab,
     submit_page,
     table_page,
+    table_stream,
 )
 from jobs.web.projects import landing, member_pages, project_pages, secret_pages
 from jobs.web.queue import queue_page
@@ -71,7 +72,7 @@ urlpatterns = [
     path(f"{_SCHEDULE}/run", schedule_pages.run, name="run_schedule"),
     path(f"{_SCHEDULE}/delete", schedule_pages.delete, name="delete_schedule"),
     path("<slug:slug>/jobs", table_page.job_table_page, name="jobs"),
-    path("<slug:slug>/jobs/stream", live.job_table_stream, name="jobs_stream"),
+    path("<slug:slug>/jobs/stream", table_stream.job_table_stream, name="jobs_stream"),
     path("<slug:slug>/jobs/live", table_page.live, name="jobs_live"),
     path("<slug:slug>/jobs/new", submit_page.submit, name="submit"),
     path("<slug:slug>/jobs/plan", plan_part.plan, name="plan"),

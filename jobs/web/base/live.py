@@ -1,7 +1,7 @@
 """Live pages: a stream that says "look again", upon which the page requests its parts.
 
-One stream serves every filter of a table: what changed is never in a hint. A job page uses the
-stream of its log, which reports changes of the job as well.
+What changed is never in a hint. A job page uses the stream of its log, which reports changes of the
+job as well; the stream of the job table carries the rows that changed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from django.views.decorators.http import require_GET
 from jobs.errors import PermissionDeniedError, PortalError
 from jobs.live import sse
 from jobs.live.access import Access, read_session_again
-from jobs.live.channel import QUEUE_TOPIC, project_topic
+from jobs.live.channel import QUEUE_TOPIC
 from jobs.live.looking import Look, News, Watch, events_of
 from jobs.live.stream_slots import STREAM_SLOTS
 from jobs.models import Project
 from jobs.permissions import project_for
 from jobs.web.base.access import actor_of
 
-_CHANGED = sse.event("changed", "look")
+CHANGED = sse.event("changed", "look")
 
 
 class ChangesWatch(Watch):
@@ -44,24 +44,19 @@ class ChangesWatch(Watch):
     def take(self, news: News, *, is_newest: bool) -> Look:
         """Return the `changed` event if there was a hint."""
         del news, is_newest
-        return Look([_CHANGED] if self._is_hinted else [])
-
-
-@require_GET
-def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Stream `/{slug}/jobs/stream`: the project's jobs changed."""
-    return _stream(request, slug, "table", lambda project: project_topic(project.pk))
+        return Look([CHANGED] if self._is_hinted else [])
 
 
 @require_GET
 def queue_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Stream `/{slug}/queue/stream`: jobs of any project changed, or how machines are shared."""
-    return _stream(request, slug, "queue", lambda _: QUEUE_TOPIC)
+    return stream_of(request, slug, "queue", lambda access, _: ChangesWatch(access, QUEUE_TOPIC))
 
 
-def _stream(
-    request: HttpRequest, slug: str, name: str, topic_of: Callable[[Project], str]
+def stream_of(
+    request: HttpRequest, slug: str, name: str, watch_of: Callable[[Access, Project], Watch]
 ) -> HttpResponseBase:
+    """Return the stream of a project's page `name` to its reader, or the reason for a refusal."""
     try:
         STREAM_SLOTS.refuse_when_full()
         project = _project(request, slug)
@@ -78,8 +73,7 @@ def _stream(
         lambda: _access(request, slug),
         (name, request.user.pk, request.session.session_key, slug),
     )
-    watch = ChangesWatch(right, topic_of(project))
-    return sse.response(request, events_of(watch, slot))
+    return sse.response(request, events_of(watch_of(right, project), slot))
 
 
 def _project(request: HttpRequest, slug: str) -> Project | None:

@@ -1,15 +1,23 @@
 // Keeps the parts inside [data-live] up to date. Hints come over one stream
 // (data-stream); without one, or while it is lost, the parts are fetched every few seconds.
 import { report } from "./connection.js";
-import { morphParts } from "./morph.js";
+import { morphParts, morphRows } from "./morph.js";
 import { Stream } from "./stream.js";
 
 const POLL_MS = 5000;
 const SETTLE_MS = 150;
 const HIDDEN_MS = 20000;
+// A request without an answer for so long is given up.
+const PATIENCE_MS = 20000;
+// A page that has not shown a change for so long reports its age.
+const BEHIND_MS = 2000;
 
 let timer = 0;
-let asked = null;
+let isAsking = false;
+// When the oldest change was noticed that the page does not show, and the oldest one that the
+// request under way may miss; 0: none.
+let changedAt = 0;
+let missedAt = 0;
 // The user may be leaving this page by a form that deleted its object: the answer is the next
 // page, and a reload at once would prevent it.
 const LEAVING_MS = 2000;
@@ -25,7 +33,9 @@ function place() {
 
 function say(state, words) {
   const sign = document.getElementById("live-state");
-  if (!sign || sign.dataset.state === state) return;
+  if (!sign || sign.textContent === words) return;
+  // A screen reader reads that the page is behind, not each second of it.
+  sign.setAttribute("aria-live", sign.dataset.state === state ? "off" : "polite");
   sign.dataset.state = state;
   sign.textContent = words;
 }
@@ -35,29 +45,69 @@ function tellLost() {
   report("live", true);
 }
 
-// Fetches the parts now. A newer request makes an older answer worthless.
+function tellAge() {
+  const state = document.getElementById("live-state")?.dataset.state;
+  const age = changedAt ? Date.now() - changedAt : 0;
+  if (age > BEHIND_MS && (state === "on" || state === "behind"))
+    say("behind", `Updating, ${Math.round(age / 1000)} s behind`);
+  else if (state === "behind") say("on", "Live");
+}
+
+function noteChange() {
+  if (isAsking) missedAt ||= Date.now();
+  else changedAt ||= Date.now();
+}
+
+// Fetches the parts now, or once the request under way is answered: requests that replaced one
+// another would never be answered while changes come faster than answers.
 export async function refresh() {
   const url = place()?.dataset.live;
   if (!url) return;
-  asked?.abort();
-  asked = new AbortController();
+  noteChange();
+  if (isAsking) return;
+  isAsking = true;
+  const isShown = await load(url);
+  isAsking = false;
+  if (isShown) changedAt = 0;
+  else setTimeout(refreshSoon, POLL_MS);
+  changedAt ||= missedAt;
+  if (missedAt) refreshSoon();
+  missedAt = 0;
+  tellAge();
+}
+
+async function load(url) {
   try {
-    const response = await fetch(url, { signal: asked.signal, redirect: "manual" });
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const response = await fetch(url, { signal, redirect: "manual" });
     // Signed out, or the object was deleted: a reload shows it best.
-    if (response.type === "opaqueredirect" || response.status === 404) return reload();
-    if (!response.ok) return tellLost();
-    const parts = await response.text();
-    if (place()?.dataset.live === url) morphParts(parts);
-    report("live", false);
-  } catch (error) {
-    if (error.name !== "AbortError") tellLost();
+    if (response.type === "opaqueredirect" || response.status === 404) reload();
+    else if (!response.ok) tellLost();
+    else {
+      const parts = await response.text();
+      if (place()?.dataset.live === url) morphParts(parts);
+      report("live", false);
+      if (isHealthy()) say("on", "Live");
+      return true;
+    }
+  } catch {
+    tellLost();
   }
+  return false;
 }
 
 // Many hints at once are one question.
 export function refreshSoon() {
-  clearTimeout(timer);
-  timer = setTimeout(refresh, SETTLE_MS);
+  noteChange();
+  timer ||= setTimeout(() => {
+    timer = 0;
+    refresh();
+  }, SETTLE_MS);
+}
+
+// The stream carries the rows that changed. An answer that is under way may be older than they are.
+function showRows(event) {
+  if (!morphRows(JSON.parse(event.data)) || isAsking) refreshSoon();
 }
 
 const stream = new Stream(() => place().dataset.stream, {
@@ -67,8 +117,12 @@ const stream = new Stream(() => place().dataset.stream, {
     if (state === "lost") tellLost();
     else say("on", "Live");
   },
-  events: { changed: refreshSoon },
+  events: { changed: refreshSoon, rows: showRows },
 });
+
+function isHealthy() {
+  return stream.source?.readyState === EventSource.OPEN;
+}
 
 function connect() {
   if (place()?.dataset.stream && !stream.isWanted) stream.open();
@@ -85,9 +139,9 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
+setInterval(tellAge, 1000);
 setInterval(() => {
-  const healthy = stream.source?.readyState === EventSource.OPEN;
-  if (place() && !document.hidden && !healthy && !("quiet" in place().dataset)) refresh();
+  if (place() && !document.hidden && !isHealthy() && !("quiet" in place().dataset)) refresh();
 }, POLL_MS);
 
 connect();

@@ -62,3 +62,26 @@ export function morphParts(html) {
   }
   document.dispatchEvent(new Event("portal:morphed"));
 }
+
+// Shows the rows of a table by their ids, in `order`; `rows` is the HTML of those that changed, and
+// `parts` that of elements around them. False: the page lacks something of it.
+export function morphRows({ order, rows, parts }) {
+  const body = document.querySelector("[data-rows]");
+  if (!body) return false;
+  const template = document.createElement("template");
+  template.innerHTML = rows;
+  const fresh = new Map([...template.content.children].map((row) => [row.id, row]));
+  if (order.some((id) => !fresh.has(id) && !document.getElementById(id))) return false;
+  const wanted = new Set(order);
+  for (const row of [...body.children]) if (!wanted.has(row.id)) row.remove();
+  let next = body.firstElementChild;
+  for (const id of order) {
+    let row = document.getElementById(id);
+    if (!row) row = fresh.get(id).cloneNode(true);
+    else if (fresh.has(id)) morph(row, fresh.get(id));
+    if (row === next) next = next.nextElementSibling;
+    else body.insertBefore(row, next);
+  }
+  morphParts(parts);
+  return true;
+}
