@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
@@ -26,6 +27,7 @@ from jobs.web.jobs.table_page import filter_of, table_context
 
 # However fast jobs change, a table is rendered twice a second at most.
 PACE_S = 0.5
+_TIME = re.compile(r"(<time\b[^>]*>)[^<]*")
 
 
 @require_GET
@@ -38,6 +40,19 @@ def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
     return stream_of(request, slug, "table", watch)
 
 
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """A rendered element; two are equal if they differ only in times, which the page counts on."""
+
+    html: str = field(compare=False)
+    content: str
+
+    @classmethod
+    def of(cls, html: str) -> Self:
+        """Make it from its HTML."""
+        return cls(html, _TIME.sub(r"\1", html))
+
+
 @dataclass(slots=True)
 class _Table:
     """A rendered table: its rows by their ids, in order, and the elements around them.
@@ -45,9 +60,8 @@ class _Table:
     `frame` differs where the page needs more than rows: another head, or no table at all.
     """
 
-    rows: dict[str, str]
-    chips: str
-    pager: str
+    rows: dict[str, _Element]
+    around: tuple[_Element, ...]
     frame: tuple[bool, bool]
     # The table before, and the event since then: almost all readers need the same.
     _before: tuple[_Table, Piece | None] | None = field(default=None, compare=False, repr=False)
@@ -63,15 +77,15 @@ class _Table:
         return self._before[1]
 
     def _event_since(self, old: _Table) -> Piece | None:
-        if self == old:
-            return None
         if self.frame != old.frame:
             return CHANGED
-        rows = [row for key, row in self.rows.items() if old.rows.get(key) != row]
-        parts = [
-            new for new, was in ((self.chips, old.chips), (self.pager, old.pager)) if new != was
-        ]
-        content = {"order": list(self.rows), "rows": "".join(rows), "parts": "".join(parts)}
+        order = list(self.rows)
+        rows = [row.html for key, row in self.rows.items() if old.rows.get(key) != row]
+        around = zip(self.around, old.around, strict=True)
+        parts = [new.html for new, was in around if new != was]
+        if not (rows or parts) and order == list(old.rows):
+            return None
+        content = {"order": order, "rows": "".join(rows), "parts": "".join(parts)}
         return sse.event("rows", json.dumps(content, ensure_ascii=False))
 
 
@@ -119,12 +133,11 @@ class TableWatch(Watch):
 def _rendered(context: dict[str, Any]) -> _Table:
     table = context["table"]
     rows = {
-        f"job-{job.id}": render_to_string("jobs/_row.html", {**context, "job": job})
-        for job in table.rows
+        f"job-{job.id}": _element("jobs/_row.html", {**context, "job": job}) for job in table.rows
     }
-    return _Table(
-        rows=rows,
-        chips=render_to_string("jobs/_chips.html", context),
-        pager=render_to_string("jobs/_pager.html", context),
-        frame=(table.has_costs, bool(table.rows)),
-    )
+    around = tuple(_element(name, context) for name in ("jobs/_chips.html", "jobs/_pager.html"))
+    return _Table(rows, around, frame=(table.has_costs, bool(table.rows)))
+
+
+def _element(template: str, context: dict[str, Any]) -> _Element:
+    return _Element.of(render_to_string(template, context))
