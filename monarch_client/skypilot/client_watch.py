@@ -31,9 +31,11 @@ def main(port: int, first_s: float, gone_s: float) -> None:
 
 def is_connected(port: int) -> bool:
     """Whether a machine that is no node of the cluster has a connection to our worker."""
-    others = os.environ["SKYPILOT_NODE_IPS"].split()[1:]
+    # Loopback "nodes" share the table: each worker listens on its own address.
+    here, *others = os.environ["SKYPILOT_NODE_IPS"].split()
     return any(
         int(local.rpartition(":")[2], 16) == port
+        and _dotted(local) == here
         and state == ESTABLISHED
         and _dotted(remote) not in others
         for table in TABLES

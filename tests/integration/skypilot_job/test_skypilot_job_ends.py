@@ -140,3 +140,33 @@ def ended_well(code: int, number: signal.Signals) -> None:
 
 def wait_for_event(stub: StubProcess, name: str) -> None:
     assert eventually(lambda: stub.witness.events(name))
+
+
+def test_a_worker_that_dies_ends_the_wait_for_it(stub: StubProcess, run: RunClient) -> None:
+    client = run("""
+from monarch_client.attaching import watch
+from monarch_client.attaching.errors import HostLostError
+watch.ENDED_S, watch.PROBE_EVERY_S = 1.0, 0.2
+
+class Sleeper(Actor):
+    @endpoint
+    def sleep(self):
+        time.sleep(1000)
+
+    @endpoint
+    def parent(self):
+        return os.getppid()
+
+with SkyPilotJob({"hosts": 2}) as job:
+    procs = job.state().hosts.spawn_procs(per_host={"procs": 1})
+    actors = procs.spawn("sleeper", Sleeper)
+    parents = [pid for _, pid in actors.parent.call().get(timeout=30).items()]
+    os.kill(parents[1], signal.SIGKILL)
+    try:
+        actors.sleep.call().get()
+    except HostLostError as error:
+        say("sky logs" in str(error))
+""")
+    assert client.wait() == 0, client.text
+    assert client.said == ["True"]
+    assert remains(stub) == []

@@ -169,6 +169,9 @@ def test_the_head_sees_who_is_connected_and_nodes_do_not_count(monkeypatch) -> N
             assert not client_watch.is_connected(port)
         with socket.create_connection(listener.getsockname()):
             assert client_watch.is_connected(port)
+            # A worker of another job on this machine, at the same port.
+            monkeypatch.setenv("SKYPILOT_NODE_IPS", "127.0.0.2")
+            assert not client_watch.is_connected(port)
 
 
 def test_the_head_gives_a_program_up_only_when_a_look_has_not_found_it(
