@@ -27,7 +27,7 @@ def current_request() -> RequestContext:
 
 @contextmanager
 def in_request(request_id: str, address: str) -> Iterator[None]:
-    """Run the block, and the threads that it waits for, as part of a request."""
+    """Run the block, and the asyncio tasks that it starts, as part of a request."""
     token = _CURRENT.set(RequestContext(request_id, address))
     try:
         yield

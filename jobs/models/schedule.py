@@ -18,7 +18,7 @@ class ScheduleQuerySet(models.QuerySet["Schedule"]):
     """A set of schedules."""
 
     def due(self, now: datetime) -> Self:
-        """Return the schedules whose next time has come; a paused one has none."""
+        """Return the schedules whose `next_at` has come; that of a paused one is NULL."""
         return self.filter(next_at__lte=now)
 
 

@@ -72,7 +72,7 @@ class RequestedResources(NamedTuple):
 
 
 def node_amounts(num_nodes: int, gpu_type: str, gpu_count: int) -> Amounts:
-    """Return the amounts of nodes that have `gpu_count` GPUs together."""
+    """Return the amounts of `num_nodes` nodes with `gpu_count` GPUs in total."""
     nodes, gpus = (NODES, float(num_nodes)), float(gpu_count)
     return (nodes, (GPUS, gpus), (gpus_of(gpu_type), gpus)) if gpu_count else (nodes,)
 

@@ -90,9 +90,10 @@ def _follow_if_possible(attempt: Attempt) -> None:
 
 
 def _follow(attempt: Attempt) -> None:
-    """Move the job on by what its attempt has reported, and enforce its limits."""
+    """Move the job on by what its attempt has reported, and enforce the job's limits."""
     job = attempt.job
     if attempt.ended_at is None:
+        # It ends the attempt, this very object, when its runners are lost.
         look_for_runners(job, attempt)
     # A job that succeeded has run, even if the report of its begin was lost.
     has_run = attempt.run_started_at is not None or attempt.stop_reason == StopReason.COMPLETED
@@ -100,7 +101,7 @@ def _follow(attempt: Attempt) -> None:
         move(job, JobStatus.RUNNING, attempt=attempt)
     if attempt.ended_at is not None:
         reach("verdict.known")
-        if _is_looked_through(job, attempt):
+        if _pass_log_policies(job, attempt):
             finish_attempt(job, attempt)
     else:
         watch_time(job, attempt)
@@ -108,8 +109,8 @@ def _follow(attempt: Attempt) -> None:
         watch_programs(job, attempt)
 
 
-def _is_looked_through(job: Job, attempt: Attempt) -> bool:
-    """Whether log policies have searched every line and not ended the job.
+def _pass_log_policies(job: Job, attempt: Attempt) -> bool:
+    """Search the lines that log policies have not seen; whether that ends without a stop.
 
     Only then the verdict applies: the result must not depend on whether the program ended before
     the search.

@@ -46,12 +46,12 @@ class PortalProof:
     def require(self, request: httpx.Request) -> None:
         """Require a proof on each connection that this request opens: a hook of httpx."""
         if self._is_needed:
-            request.extensions["trace"] = self._note
+            request.extensions["trace"] = self._prove_connection
 
-    def _note(self, event: str, info: dict[str, Any]) -> None:
-        """Check each connection that httpcore opens before a request is sent over it."""
+    def _prove_connection(self, event: str, info: dict[str, Any]) -> None:
+        """Require the proof on a connection that httpcore has opened, before it is used."""
         if event == _OPENING:
-            # An http proxy expects absolute URLs, and opens its own connections to the portal.
+            # Where this connection leads to an http proxy, the proxy expects absolute URLs.
             is_direct = (info["host"], info["port"]) == (self._host, self._port)
             self._base = self._path if is_direct else self._url
         elif event == _OPENED:

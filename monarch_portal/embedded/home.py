@@ -76,7 +76,7 @@ class Home:
 
     @property
     def sockets(self) -> Path:
-        """The directory of the servers' sockets; its path is short enough for their addresses."""
+        """The directory of the servers' sockets, elsewhere if its path is too long for them."""
         inside = self.path / "run"
         if len(os.fsencode(inside)) <= LONGEST_SOCKET_DIRECTORY:
             return inside

@@ -59,7 +59,7 @@ def _marks() -> list[str]:
 
 
 def _mark(key: str) -> None:
-    """Store an empty file with the key of the installation that owns the blobs."""
+    """Store an empty file named by the key of the installation that owns the blobs."""
     default_storage.save(f"{_FOLDER}/{key}", ContentFile(b""))
 
 

@@ -36,7 +36,7 @@ class Command(BaseCommand):
         adding.add_argument(
             "--allow-exec",
             action="store_true",
-            help="take credentials that run programs on this host, or name files of it",
+            help="take credentials that run programs on this host, or that name its files",
         )
         removing = verbs.add_parser("remove")
         removing.add_argument("kind")

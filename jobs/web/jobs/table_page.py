@@ -117,7 +117,7 @@ def _chips(query: QueryDict, wanted: JobFilter, counts: dict[str, int]) -> list[
 
 
 def _toggled(chosen: tuple[str, ...], status: str) -> str | None:
-    """Return the chosen statuses with `status` added or removed, as the address writes them."""
+    """Return the chosen statuses with `status` added or removed, comma-joined; None if none is."""
     others = [one for one in chosen if one != status]
     return ",".join(others if status in chosen else [*chosen, status]) or None
 

@@ -109,9 +109,10 @@ class Session:
         self._send({"op": "error", "id": number, "error": failure}, position)
 
     def _location(self, message: Message) -> tuple[int | None, str | None]:
+        """Return the rank and host of the only member of the message's mesh; None for several."""
         try:
             return self._meshes.entry(message["of"]).location
-        except Exception:  # noqa: BLE001 - the error of the message is the one to report
+        except Exception:  # noqa: BLE001 - it must not hide the error that is being reported
             return None, None
 
     def _refuse_undecoded(self, encoded: bytearray, error: Exception) -> None:
