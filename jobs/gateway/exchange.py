@@ -40,7 +40,8 @@ class Exchange:
         """Connect sessions with a head that has sent its hello."""
         former = self.heads.get(head.attempt_id)
         self.heads[head.attempt_id] = head
-        if former is not None:
+        # A head may send its hello again, when it has changed.
+        if former is not None and former is not head:
             await former.close(1001, "replaced")
         for session in self._sessions_of(head.attempt_id):
             await self._send_mesh(session, head)
