@@ -245,19 +245,26 @@ def main() -> None:
             say(errors.read()[-4000:].decode("utf-8", "replace"))
         peer = NoPeer("the figure is to be 0")
         report("gateway_soak_faults", len(soak.faults), "faults", peer=peer)
+        # Its runner would wait for a portal that has gone.
         portal.client.cancel(portal.project, job.id)
+        _wait_for(portal, job, "CANCELLED")
 
 
 def _started(portal: own_portal.OwnPortal) -> Job:
     """Submit the training in a project that allows laptops, and wait until it runs."""
     portal.client.allow_laptops(portal.project, allowed=True)
     job = portal.client.submit(portal.project, SPEC)
-    deadline = time.monotonic() + PATIENCE_S
-    while portal.client.job(portal.project, job.id).status != "RUNNING":
-        if time.monotonic() > deadline:
-            raise TimeoutError("the training does not start")
-        time.sleep(0.2)
+    _wait_for(portal, job, "RUNNING")
     return job
+
+
+def _wait_for(portal: own_portal.OwnPortal, job: Job, status: str) -> None:
+    """Wait until the job has a status. TimeoutError: it does not get it."""
+    deadline = time.monotonic() + PATIENCE_S
+    while portal.client.job(portal.project, job.id).status != status:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the training did not become {status}")
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":
