@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import Any
 from weakref import WeakValueDictionary
 
 from django.conf import settings
 
+from jobs.gateway.background import Background
 from jobs.gateway.links import Link, Side
 from jobs.gateway.rates import Bucket, Meter
 from jobs.gateway.streams import HeadStream, Message, SessionStream, csr_in, number_in
+from monarch_client.runner.gateway.links import PROXY, WORKER
 
 # What heads send to all sessions of their attempt.
 _TO_ALL = frozenset({"lost_hosts"})
+_KINDS = frozenset({WORKER, PROXY})
+# Unanswered requests for a signature, of one session.
+MOST_SIGNING = 8
+_TARGET = ("rank", "kind")
+_NO_HEAD = "The head node is not connected."
 
 
 class Exchange:
@@ -24,9 +30,11 @@ class Exchange:
         self._instance = instance
         self.heads: dict[int, HeadStream] = {}
         self.sessions: dict[int, SessionStream] = {}
+        self.background = Background()
+        # The oldest first.
         self._tokens: dict[str, tuple[Link, Side]] = {}
         self._ids = itertools.count(1)
-        self._signing: dict[int, tuple[SessionStream, Any]] = {}
+        self._signing: dict[int, SessionStream] = {}
         # Kept as long as a session has them.
         self._buckets: WeakValueDictionary[tuple[str, int], Bucket] = WeakValueDictionary()
 
@@ -41,10 +49,12 @@ class Exchange:
         former = self.heads.get(head.attempt_id)
         self.heads[head.attempt_id] = head
         # A head may send its hello again, when it has changed.
+        sessions = self._sessions_of(head.attempt_id)
         if former is not None and former is not head:
-            await former.close(1001, "replaced")
-        for session in self._sessions_of(head.attempt_id):
-            await self._send_mesh(session, head)
+            self.background.start(former.close(1001, "replaced"))
+            for session in sessions:
+                self._forget_signing(session)
+        await asyncio.gather(*(self._send_mesh(each, head) for each in sessions))
 
     async def remove_head(self, head: HeadStream) -> bool:
         """Whether the head was the current one of its attempt; its sessions are notified."""
@@ -52,8 +62,9 @@ class Exchange:
             return False
         del self.heads[head.attempt_id]
         for session in self._sessions_of(head.attempt_id):
-            await self._close_links(session)
-            await session.send("head_away")
+            self._forget_signing(session)
+            self.background.start(session.send("head_away"))
+            self._close_links(session)
         return True
 
     async def add_session(self, session: SessionStream) -> None:
@@ -61,8 +72,8 @@ class Exchange:
         former = self.sessions.get(session.session_id)
         self.sessions[session.session_id] = session
         if former is not None:
-            await self._close_links(former)
-            await former.close(1001, "replaced")
+            self._close_links(former)
+            self.background.start(former.close(1001, "replaced"))
         head = self.heads.get(session.attempt_id)
         if head is None:
             await session.send("head_away")
@@ -71,8 +82,8 @@ class Exchange:
 
     async def remove_session(self, session: SessionStream) -> bool:
         """Whether the stream was the current one of its session; its links are closed."""
-        await self._close_links(session)
-        self._signing = {key: each for key, each in self._signing.items() if each[0] is not session}
+        self._close_links(session)
+        self._forget_signing(session)
         if self.sessions.get(session.session_id) is not session:
             return False
         del self.sessions[session.session_id]
@@ -82,7 +93,7 @@ class Exchange:
         """Have both ends close a session that has ended; `detail` says why."""
         head = self.heads.get(attempt_id)
         if head is not None:
-            await head.send("close", session=session_id)
+            self.background.start(head.send("close", session=session_id))
         stream = self.sessions.get(session_id)
         if stream is not None:
             await stream.send("close", detail=detail)
@@ -90,9 +101,8 @@ class Exchange:
 
     def take(self, token: str) -> tuple[Link, Side] | None:
         """Return the link and the side of a token, which is valid once; None if there is none."""
-        self._tokens = {key: each for key, each in self._tokens.items() if not each[0].is_late}
-        link, side = self._tokens.pop(token, (None, None))
-        return None if link is None or side is None or link.is_over else (link, side)
+        self._drop_late()
+        return self._tokens.pop(token, None)
 
     async def from_session(self, session: SessionStream, message: Message) -> None:
         """Handle a message of a session."""
@@ -108,13 +118,13 @@ class Exchange:
         fields = {name: value for name, value in message.items() if name not in {"op", "id"}}
         if op in {"signed", "refused"}:
             number = number_in(message, "id") or 0
-            session, request = self._signing.get(number, (None, None))
+            session = self._signing.get(number)
             if session is not None and session.attempt_id == head.attempt_id:
                 del self._signing[number]
-                await session.send(op, id=request, **fields)
+                await session.send(op, id=session.signing.pop(number), **fields)
         elif op in _TO_ALL:
-            for each in self._sessions_of(head.attempt_id):
-                await each.send(op, **fields)
+            sessions = self._sessions_of(head.attempt_id)
+            await asyncio.gather(*(each.send(op, **fields) for each in sessions))
         elif op == "dial_failed":
             await self._give_up(head, message)
 
@@ -125,21 +135,23 @@ class Exchange:
         known = {"link": number, "generation": generation}
         if (former := session.links.pop(number, None)) is not None:
             former.cut()
+            self._drop_tokens(former)
         head = self.heads.get(session.attempt_id)
-        if head is None or session.is_full:
-            why = "The head node is not connected." if head is None else "Too many links."
+        target = {"rank": 0, "kind": WORKER} | {k: message[k] for k in _TARGET if k in message}
+        why = _why_no_link(session, head, target)
+        if head is None or why:
             await session.send("refused", **known, detail=why)
             return
         link = Link(session.session_id, number, generation, session.meter, self._instance)
         session.links[number] = link
+        self._drop_late()
         for side, token in link.tokens.items():
             self._tokens[token] = (link, side)
-        more = {name: message[name] for name in ("rank", "kind") if name in message}
         await head.send(
             "dial",
             session=session.session_id,
             **known,
-            **{"rank": 0, "kind": "worker", **more},
+            **target,
             token=link.tokens[Side.HEAD],
         )
         await session.send("dial", **known, token=link.tokens[Side.PROGRAM])
@@ -151,26 +163,63 @@ class Exchange:
             return
         link = session.links.get(number_in(message, "link") or 0)
         if link is not None and link.generation == number_in(message, "generation"):
-            await link.close(1011, str(message.get("detail", "")))
+            await link.fail(str(message.get("detail", "")))
 
     async def _sign(self, session: SessionStream, message: Message) -> None:
+        request = number_in(message, "id")
+        if request is None:
+            return
         head, csr = self.heads.get(session.attempt_id), csr_in(message)
-        if head is None or csr is None:
-            why = "The head node is not connected." if head is None else "No valid request."
-            await session.send("refused", id=message.get("id"), detail=why)
+        is_full = len(session.signing) >= MOST_SIGNING
+        if head is None or csr is None or is_full:
+            why = "No valid request." if csr is None else "Too many requests."
+            why = _NO_HEAD if head is None else why
+            await session.send("refused", id=request, detail=why)
             return
         # Sessions have their own numbers: the head's answers name the exchange's number.
         number = next(self._ids)
-        self._signing[number] = (session, message.get("id"))
+        self._signing[number] = session
+        session.signing[number] = request
         await head.send("sign", id=number, session=session.session_id, csr=csr)
 
     async def _send_mesh(self, session: SessionStream, head: HeadStream) -> None:
         fields = {name: value for name, value in head.hello.items() if name != "op"}
         await session.send("mesh", **fields)
 
-    async def _close_links(self, session: SessionStream) -> None:
+    def _close_links(self, session: SessionStream) -> None:
         links, session.links = list(session.links.values()), {}
-        await asyncio.gather(*(link.close() for link in links))
+        for link in links:
+            self._drop_tokens(link)
+            self.background.start(link.close())
+
+    def _drop_tokens(self, link: Link) -> None:
+        for token in link.tokens.values():
+            self._tokens.pop(token, None)
+
+    def _drop_late(self) -> None:
+        while self._tokens and (oldest := next(iter(self._tokens.values()))[0]).is_late:
+            self._drop_tokens(oldest)
+
+    def _forget_signing(self, session: SessionStream) -> None:
+        """Forget requests whose answers cannot come anymore; programs repeat them."""
+        for number in session.signing:
+            del self._signing[number]
+        session.signing.clear()
 
     def _sessions_of(self, attempt_id: int) -> list[SessionStream]:
         return [each for each in self.sessions.values() if each.attempt_id == attempt_id]
+
+
+def _why_no_link(session: SessionStream, head: HeadStream | None, target: Message) -> str:
+    """Return why a session gets no link to this rank and kind, or ""."""
+    if head is None:
+        return _NO_HEAD
+    if session.is_full:
+        return "Too many links."
+    kind = target["kind"]
+    if not isinstance(kind, str) or kind not in _KINDS:
+        return "There are no links of this kind."
+    rank = number_in(target, "rank")
+    if rank is None or not head.has_rank(rank):
+        return "The job has no worker of this rank."
+    return ""

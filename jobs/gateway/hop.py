@@ -56,6 +56,7 @@ async def hop(connection: Connection, request: Request, address: str) -> Respons
         response.headers["Retry-After"] = "1"
         return response
     connection.handle = lambda near: _relay(near, far)
+    connection.on_unopened = far.transport.abort
     return None
 
 

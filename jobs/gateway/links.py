@@ -20,6 +20,9 @@ TOKEN_LIFE_S = 60.0
 MOST_PENDING = 64
 # Of RFC 6455.
 _LONGEST_REASON = 123
+FAILED = 1011
+# A head closes its end of a link before it reports why.
+_REASON_S = 2.0
 PassOn = Callable[[int], Awaitable[None]]
 
 
@@ -46,30 +49,58 @@ class Link:
     created_at: float = field(default_factory=time.monotonic)
     _ends: dict[Side, Connection] = field(default_factory=dict)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
+    _failed: asyncio.Event = field(default_factory=asyncio.Event)
+    _why: str = ""
 
     def __post_init__(self) -> None:
         self.tokens = {side: f"{self.instance}.{secrets.token_urlsafe(32)}" for side in Side}
 
     @property
-    def is_over(self) -> bool:
-        """Whether it was closed."""
-        return self._over.is_set()
+    def is_late(self) -> bool:
+        """Whether the time of its tokens has passed."""
+        return self._left_s <= 0
 
     @property
-    def is_late(self) -> bool:
-        """Whether its time to be joined has passed."""
-        return len(self._ends) < len(Side) and time.monotonic() > self.created_at + TOKEN_LIFE_S
+    def is_done(self) -> bool:
+        """Whether no end can use it anymore."""
+        return self._over.is_set() if len(self._ends) == len(Side) else self.is_late
+
+    @property
+    def _left_s(self) -> float:
+        return self.created_at + TOKEN_LIFE_S - time.monotonic()
 
     async def serve(self, side: Side, connection: Connection) -> None:
         """Carry messages until one of both sides closes; the second to arrive does the work."""
         self._ends[side] = connection
-        if len(self._ends) == len(Side):
+        if self._over.is_set():
+            await self._refuse(connection)
+        elif len(self._ends) == len(Side):
             await self._join()
-            return
+        else:
+            await self._await_other(connection)
+
+    async def fail(self, why: str) -> None:
+        """Close the link, since the head does not reach the worker: an end that comes later too."""
+        self._why = why
+        self._failed.set()
+        await self.close(FAILED, why)
+
+    async def _refuse(self, connection: Connection) -> None:
+        """Close the end that comes after the other one has left, with the head's reason."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._failed.wait(), _REASON_S)
+        await connection.close(FAILED, _short(self._why or "The other end has left."))
+
+    async def _await_other(self, connection: Connection) -> None:
+        """Wait for the other end, as long as its token is good; then close this one."""
         gone = asyncio.create_task(connection.wait_closed())
         over = asyncio.create_task(self._over.wait())
         try:
-            await asyncio.wait({gone, over}, return_when=asyncio.FIRST_COMPLETED)
+            first = asyncio.FIRST_COMPLETED
+            await asyncio.wait({gone, over}, timeout=max(0.0, self._left_s), return_when=first)
+            if self.is_late and len(self._ends) < len(Side):
+                await self.close(FAILED, "The other end did not connect in time.")
+            await asyncio.wait({gone, over}, return_when=first)
         finally:
             gone.cancel()
             over.cancel()
@@ -78,7 +109,7 @@ class Link:
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close both connections at once, with a reason of at most 123 bytes."""
         self._over.set()
-        short = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
+        short = _short(reason)
         await asyncio.gather(*(each.close(code, short) for each in self._ends.values()))
 
     def cut(self) -> None:
@@ -101,6 +132,10 @@ class Link:
                 task.cancel()
             await asyncio.gather(*carriers, return_exceptions=True)
             await self.close()
+
+
+def _short(reason: str) -> str:
+    return reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
 
 
 async def _carry(source: Connection, target: Connection, pass_on: PassOn) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from websockets.asyncio.server import Server, ServerConnection
+from websockets.exceptions import InvalidHandshake
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
@@ -38,6 +39,8 @@ class Connection(ServerConnection):
     head = b""
     # The handler that `admit` chose after it had authenticated the request.
     handle: Handler
+    # Called instead of `handle` if the connection does not open after all.
+    on_unopened: Callable[[], None] = staticmethod(lambda: None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Continue with the bytes that were read before."""
@@ -49,6 +52,14 @@ class Connection(ServerConnection):
         """Parse bytes, and drop the head."""
         self.head = b""
         super().data_received(data)
+
+    def opens(self, request: Request) -> bool:
+        """Whether the request is a valid opening handshake; the library answers others."""
+        try:
+            self.protocol.process_request(request)
+        except InvalidHandshake:
+            return False
+        return True
 
     def keep_alive(self, *, ends_silence: bool) -> None:
         """Send a ping every 10 s; `ends_silence`: close after 20 s without an answer.
@@ -137,16 +148,20 @@ class Listeners(Server):
 
     async def _serve(self, connection: ServerConnection) -> None:
         assert isinstance(connection, Connection)  # noqa: S101 - `_connection` makes no others
+        is_open = False
         try:
             async with asyncio.timeout(OPEN_TIMEOUT_S):
                 await connection.handshake(self._choose, server_header=None)
-            if connection.state is State.OPEN:
+            is_open = connection.state is State.OPEN
+            if is_open:
                 self.all_connections.add(connection)
                 await connection.handle(connection)
                 await connection.close()
         except Exception:
             log.exception("connection failed", extra={"action": "gateway_connection"})
         finally:
+            if not is_open:
+                connection.on_unopened()
             connection.transport.abort()
             self.all_connections.discard(connection)
             if (task := asyncio.current_task()) is not None:

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 from websockets.http11 import Request, Response
 
 from jobs.actions.attempts import gateway_streams as rows
@@ -62,9 +62,15 @@ class Gateway:
             loop.add_signal_handler(number, ending.set)
         await self.start()
         looking = asyncio.create_task(self._look_on())
-        await ending.wait()
+        waiting = asyncio.create_task(ending.wait())
+        await asyncio.wait({waiting, looking}, return_when=asyncio.FIRST_COMPLETED)
+        has_failed = looking.done()
+        waiting.cancel()
         looking.cancel()
         await self.listeners.end()
+        if has_failed:
+            # Without looks, leases expire and ended sessions stay open: the supervisor restarts.
+            raise RuntimeError("the gateway's loop has ended")
 
     async def _admit(self, connection: Connection, request: Request) -> Response | None:
         """Answer a request that opens no stream; None if it does."""
@@ -72,9 +78,13 @@ class Gateway:
         path = path.removeprefix(settings.FORCE_SCRIPT_NAME or "")
         if path == f"{_PREFIX}healthz":
             return connection.respond(HTTPStatus.OK, "ok\n")
-        admit = self._routes.get(path.removeprefix(_PREFIX)) if path.startswith(_PREFIX) else None
-        if admit is None:
+        if not path.startswith(_PREFIX) or path.removeprefix(_PREFIX) not in self._routes:
             return connection.respond(HTTPStatus.NOT_FOUND, "There is nothing at this address.\n")
+        # Checked before rows change: the library would answer only afterwards.
+        return await self._open(connection, request, path) if connection.opens(request) else None
+
+    async def _open(self, connection: Connection, request: Request, path: str) -> Response | None:
+        """Open the stream of a route, here or at another process; the answer if it is refused."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         try:
             if scheme.lower() != "bearer" or not token:
@@ -84,7 +94,7 @@ class Gateway:
             )
             if address:
                 return await hop(connection, request, address)
-            await admit(connection, token.strip())
+            await self._routes[path.removeprefix(_PREFIX)](connection, token.strip())
         except PortalError as error:
             return _refusal(connection, error)
         except DatabaseError as error:
@@ -142,7 +152,8 @@ class Gateway:
 
     async def _leave(self, session: SessionStream) -> None:
         await self._note("leave", rows.leave_session, session.session_id)
-        await self._end({session.session_id: session.attempt_id})
+        ended = {session.session_id: session.attempt_id}
+        await self._end(ended, await in_thread(rows.reasons_of, list(ended)))
 
     async def _lose(self, attempt_id: int, message: Message) -> None:
         """End a session of this attempt that its head gives up."""
@@ -151,12 +162,11 @@ class Gateway:
             reason = str(message.get("detail", ""))
             await self._note("lose", rows.lose_session, session_id, attempt_id, reason)
 
-    async def _end(self, ended: Mapping[int, int]) -> None:
+    async def _end(self, ended: Mapping[int, int], reasons: Mapping[int, str]) -> None:
         """Close the streams of sessions that have ended, and notify their heads."""
-        reasons = await in_thread(rows.reasons_of, list(ended))
-        for session_id, attempt_id in ended.items():
-            detail = reasons.get(session_id, "It was deleted with its job.")
-            await self.exchange.end_session(session_id, attempt_id, detail)
+        unknown = "It was deleted with its job."
+        end = self.exchange.end_session
+        await asyncio.gather(*(end(pk, of, reasons.get(pk, unknown)) for pk, of in ended.items()))
 
     async def _serve_head(self, attempt_id: int, connection: Connection) -> None:
         head = HeadStream(connection, attempt_id)
@@ -194,16 +204,22 @@ class Gateway:
                 await self.look()
             except DatabaseError as error:
                 log.warning("database away: %s", error, extra={"action": "gateway_look"})
+            except Exception:
+                log.exception("look failed", extra={"action": "gateway_look"})
 
     async def look(self) -> None:
-        """Renew the rows of what is connected, and close what has ended."""
+        """Renew the rows of what is connected, and close what has ended.
+
+        Closing is not awaited: a dead peer takes seconds, and leases would expire meanwhile.
+        """
         await self._note_traffic()
         await self._end_sessions()
         heads = dict(self.exchange.heads)
         if heads:
             kept = await in_thread(rows.renew_heads, list(heads), self.instance)
             for attempt_id in set(heads) - kept:
-                await heads[attempt_id].close(1001, "the attempt has ended, or is elsewhere")
+                why = "the attempt has ended, or is elsewhere"
+                self.exchange.background.start(heads[attempt_id].close(1001, why))
         await self._follow_heads()
 
     async def _follow_heads(self) -> None:
@@ -217,7 +233,8 @@ class Gateway:
         moved = await in_thread(rows.heads_elsewhere, attempts, self.instance)
         for session in without:
             if session.attempt_id in moved:
-                await session.close(1012, "the head is connected to another process")
+                why = "the head is connected to another process"
+                self.exchange.background.start(session.close(1012, why))
 
     async def _note_traffic(self) -> None:
         meters = {pk: each.meter for pk, each in self.exchange.sessions.items()}
@@ -226,7 +243,7 @@ class Gateway:
         news = {session_id: meter.read() for session_id, meter in meters.items()}
         try:
             await in_thread(rows.note_traffic, news)
-        except DatabaseError:
+        except Exception:
             for session_id, traffic in news.items():
                 meters[session_id].put_back(traffic)
             raise
@@ -238,9 +255,9 @@ class Gateway:
         current = await in_thread(rows.current_sessions, list(attempts)) if attempts else {}
         before = {**self._known, **here}
         ended = {pk: of for pk, of in before.items() if of in attempts and pk not in current}
+        reasons = await in_thread(rows.reasons_of, list(ended)) if ended else {}
         self._known = current
-        if ended:
-            await self._end(ended)
+        self.exchange.background.start(self._end(ended, reasons))
 
 
 def _refusal(connection: Connection, error: PortalError) -> Response:

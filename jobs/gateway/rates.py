@@ -10,7 +10,7 @@ from jobs.actions.attempts.gateway_streams import Traffic
 
 
 class Bucket:
-    """A token bucket of bytes a second, with a second's worth at most; 0: no limit."""
+    """A token bucket of bytes or messages a second, with a second's worth at most; 0: no limit."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
@@ -18,7 +18,7 @@ class Bucket:
         self._at = time.monotonic()
 
     async def take(self, size: int) -> None:
-        """Take `size` bytes; wait for as long as the bucket is overdrawn."""
+        """Take `size` of them; wait for as long as the bucket is overdrawn."""
         if not self._rate:
             return
         now = time.monotonic()

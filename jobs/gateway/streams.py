@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from jobs.gateway.links import MOST_PENDING, Link
 from jobs.gateway.listeners import Connection
-from jobs.gateway.rates import Meter
+from jobs.gateway.rates import Bucket, Meter
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +22,9 @@ Message = dict[str, Any]
 # Above it a number is no number of a link, rank or request.
 _LARGEST = 2**53
 _LONGEST_CSR = 16 * 1024
+# A message counts as one for each KiB of it. A session that sends more is read more slowly.
+SESSION_MESSAGES_PER_S = 100.0
+_COUNTED = 1024
 
 
 class Stream:
@@ -30,7 +33,7 @@ class Stream:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
-    async def send(self, op: str, **fields: Any) -> None:
+    async def send(self, op: str, /, **fields: Any) -> None:
         """Send a message; nothing if the stream has closed."""
         try:
             await self.connection.send(json.dumps({"op": op, **fields}))
@@ -41,6 +44,7 @@ class Stream:
         """Yield messages until the stream closes. A message that is no object closes it."""
         try:
             async for text in self.connection:
+                await self._pace(len(text))
                 message = _object(text)
                 if message is None:
                     await self.connection.close(1003, "not a JSON object with op")
@@ -53,6 +57,9 @@ class Stream:
         """Close the stream."""
         await self.connection.close(code, reason)
 
+    async def _pace(self, size: int) -> None:
+        """Wait before a message of this size is handled."""
+
 
 class HeadStream(Stream):
     """The control stream of an attempt's head node. `hello` is its first message."""
@@ -62,9 +69,18 @@ class HeadStream(Stream):
         self.attempt_id = attempt_id
         self.hello: Message = {}
 
+    def has_rank(self, rank: int) -> bool:
+        """Whether its hello lists a worker of this rank."""
+        workers = self.hello.get("workers")
+        listed = workers if isinstance(workers, list) else []
+        return any(isinstance(each, dict) and number_in(each, "rank") == rank for each in listed)
+
 
 class SessionStream(Stream):
-    """The control stream of a session. `links`: those of the newest generations, by number."""
+    """The control stream of a session. `links`: those of the newest generations, by number.
+
+    `signing`: the numbers of its requests for a signature, by the exchange's numbers.
+    """
 
     def __init__(
         self, connection: Connection, session_id: int, attempt_id: int, meter: Meter
@@ -74,12 +90,17 @@ class SessionStream(Stream):
         self.attempt_id = attempt_id
         self.meter = meter
         self.links: dict[int, Link] = {}
+        self.signing: dict[int, int] = {}
+        self._messages = Bucket(SESSION_MESSAGES_PER_S)
 
     @property
     def is_full(self) -> bool:
         """Whether it has as many links as one session may have."""
-        self.links = {number: each for number, each in self.links.items() if not each.is_over}
+        self.links = {number: each for number, each in self.links.items() if not each.is_done}
         return len(self.links) >= MOST_PENDING
+
+    async def _pace(self, size: int) -> None:
+        await self._messages.take(1 + size // _COUNTED)
 
 
 def number_in(message: Message, name: str) -> int | None:

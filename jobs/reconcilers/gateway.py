@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from jobs.actions.attempts.gateway_streams import away_too_long
-from jobs.actions.attempts.open_gateway import close_session
-from jobs.errors import PermissionDeniedError
+from jobs.actions.attempts.open_gateway import close_session, refuse_unreachable
+from jobs.errors import ConflictError, PermissionDeniedError
 from jobs.ground import clock
 from jobs.models import ApiToken, GatewaySession
 from jobs.models.gateway_session import AWAY_LIMIT, TICKET_LIFE
@@ -50,6 +50,7 @@ def _why_to_close(session: GatewaySession) -> str:
         return "The token that opened it was revoked, or has expired."
     try:
         require_attach(Actor(session.user, token), session.attempt.job)
-    except PermissionDeniedError as error:
+        refuse_unreachable(session.attempt.job, session.attempt)
+    except (ConflictError, PermissionDeniedError) as error:
         return error.message
     return ""

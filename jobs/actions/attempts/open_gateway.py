@@ -32,7 +32,7 @@ def open_session(actor: Actor, job: Job) -> tuple[GatewaySession, str]:
     keep(job)
     type(actor.user).objects.select_for_update(no_key=True).get(pk=actor.user.pk)
     attempt = _attempt_of(job)
-    _refuse_unreachable(job, attempt)
+    refuse_unreachable(job, attempt)
     _refuse_too_many(actor, job)
     ticket = new_secret()
     session = GatewaySession.objects.create(
@@ -88,7 +88,7 @@ def _attempt_of(job: Job) -> Attempt:
     return attempt
 
 
-def _refuse_unreachable(job: Job, attempt: Attempt) -> None:
+def refuse_unreachable(job: Job, attempt: Attempt) -> None:
     """Raise ConflictError if no program may or can attach to the workers of `job`."""
     if job.kind != JobKind.MONARCH:
         raise ConflictError(

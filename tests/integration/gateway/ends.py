@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -34,6 +35,24 @@ def dial(url: str, path: str, token: str, **options: Any) -> ClientConnection:
     return opening.__enter__()
 
 
+def raw(url: str, path: str, token: str, *, has_key: bool = True) -> socket.socket:
+    """Return the socket of an opening request that was sent; `has_key`: whether it is valid."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    headers = {
+        "Host": host,
+        "Authorization": f"Bearer {token}",
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+    }
+    if has_key:
+        headers["Sec-WebSocket-Key"] = "dGhlIHNhbXBsZSBub25jZQ=="
+    lines = [f"GET /gateway/v1/{path} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
+    opened = socket.create_connection((host, int(port)), WAIT_S)
+    opened.sendall("\r\n".join([*lines, "", ""]).encode())
+    return opened
+
+
 def refusal(url: str, path: str, token: str) -> tuple[int, str]:
     """Return status and text of a refused request."""
     try:
@@ -50,7 +69,7 @@ class End:
         self.url = url
         self.stream = dial(url, path, token, **options)
 
-    def send(self, op: str, **fields: Any) -> None:
+    def send(self, op: str, /, **fields: Any) -> None:
         self.stream.send(json.dumps({"op": op, **fields}))
 
     def read(self, op: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 
+from jobs.gateway import links
 from tests.integration.gateway.conftest import GatewayThread, session
 from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
 
@@ -88,3 +89,53 @@ def test_a_link_whose_worker_is_not_reached_is_closed_with_the_reason(
     head.send("dial_failed", **named, detail="connection refused")
     with pytest.raises(ConnectionClosedError, match="connection refused"):
         near.recv(WAIT_S)
+
+
+def test_an_end_that_comes_after_the_head_has_failed_gets_the_reason(
+    program: Program, head: Head
+) -> None:
+    program.send("link", link=1, generation=1, rank=0)
+    token = program.read("dial")["token"]
+    requested = head.read("dial")
+    head.link(requested["token"]).close(1011)
+    named = {name: requested[name] for name in ("session", "link", "generation")}
+    head.send("dial_failed", **named, detail="connection refused")
+    head.send("lost_hosts", ranks=[])
+    program.read("lost_hosts")
+    near = program.link(token)
+    with pytest.raises(ConnectionClosedError, match="connection refused"):
+        near.recv(WAIT_S)
+
+
+def test_a_reason_may_follow_the_head_that_has_left(program: Program, head: Head) -> None:
+    program.send("link", link=1, generation=1, rank=0)
+    token = program.read("dial")["token"]
+    requested = head.read("dial")
+    head.link(requested["token"]).close(1011)
+    near = program.link(token)
+    named = {name: requested[name] for name in ("session", "link", "generation")}
+    head.send("dial_failed", **named, detail="connection refused")
+    with pytest.raises(ConnectionClosedError, match="connection refused"):
+        near.recv(WAIT_S)
+
+
+def test_an_end_whose_other_end_never_comes_is_closed(
+    program: Program, head: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.send("link", link=1, generation=1, rank=0)
+    token = program.read("dial")["token"]
+    monkeypatch.setattr(links, "TOKEN_LIFE_S", 0.5)
+    near = program.link(token)
+    with pytest.raises(ConnectionClosedError, match="did not connect"):
+        near.recv(WAIT_S)
+
+
+def test_a_link_lives_on_when_its_tokens_have_expired(
+    program: Program, head: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(links, "TOKEN_LIFE_S", 0.5)
+    near, far = join(program, head)
+    with pytest.raises(TimeoutError):
+        near.recv(0.6)
+    near.send(b"still open")
+    assert far.recv(WAIT_S) == b"still open"

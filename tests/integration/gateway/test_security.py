@@ -99,6 +99,64 @@ def test_a_link_with_an_impossible_number_is_ignored(
     assert head.read("dial")["link"] == 5
 
 
+@pytest.mark.parametrize(
+    "target",
+    [{"rank": 1}, {"rank": "0"}, {"rank": float("inf")}, {"kind": "shell"}, {"kind": ["worker"]}],
+)
+def test_a_link_to_what_the_head_does_not_have_is_refused(
+    program: Program, head: Head, target: dict[str, object]
+) -> None:
+    program.send("link", link=1, generation=1, **target)
+    assert program.read("refused")["link"] == 1
+    program.send("link", link=2, generation=1, rank=0, kind="proxy")
+    dial = head.read("dial")
+    assert (dial["link"], dial["rank"], dial["kind"]) == (2, 0, "proxy")
+
+
+def test_requests_for_signatures_are_numbered_and_limited(program: Program, head: Head) -> None:
+    program.send("sign", id="x" * 1000, csr="PEM")
+    for number in range(9):
+        program.send("sign", id=number, csr="PEM")
+    requests = [head.read("sign")["id"] for _ in range(8)]
+    assert program.read("refused")["id"] == 8
+    head.send("signed", id=requests[0], leaf="LEAF")
+    assert program.read("signed")["id"] == 0
+    program.send("sign", id=9, csr="PEM")
+    assert head.read("sign")
+
+
+def test_requests_that_a_lost_head_leaves_unanswered_do_not_count(
+    gateway: GatewayThread, attempt: Attempt, program: Program, head: Head
+) -> None:
+    for number in range(8):
+        program.send("sign", id=number, csr="PEM")
+        head.read("sign")
+    head.close()
+    program.read("head_away")
+    following = Head(gateway.url, attempt)
+    program.read("mesh")
+    program.send("sign", id=8, csr="PEM")
+    assert following.read("sign")
+    following.close()
+
+
+def test_links_that_were_replaced_keep_no_tokens(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    for generation in range(1, 21):
+        program.send("link", link=1, generation=generation)
+        head.read("dial")
+        program.read("dial")
+    assert len(gateway.gateway.exchange._tokens) == 2
+    program.close()
+    assert eventually(lambda: not gateway.gateway.exchange._tokens)
+
+
+def test_a_message_may_have_fields_of_any_name(program: Program, head: Head) -> None:
+    head.send("lost_hosts", ranks=[1], self="self")
+    assert program.read("lost_hosts")["self"] == "self"
+
+
 def test_links_of_a_session_are_limited(program: Program, head: Head) -> None:
     for number in range(65):
         program.send("link", link=number, generation=1)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
+
+from jobs.gateway import listeners
 from jobs.ground import clock
 from jobs.models import Attempt, GatewayHead, GatewaySession
 from jobs.statuses import GatewayState, JobKind, JobStatus
 from tests.factories import make_attempt, make_job
 from tests.integration.gateway.conftest import GatewayThread, session
-from tests.integration.gateway.ends import HELLO, Head, Program, refusal
+from tests.integration.gateway.ends import HELLO, Head, Program, raw, refusal
 from tests.waiting import eventually
 
 NewTicket = Callable[[], str]
@@ -145,3 +149,17 @@ def test_a_head_gives_up_sessions_of_its_own_attempt_only(
     )
     assert session().state == GatewayState.OPEN
     stranger.close()
+
+
+def test_a_dead_program_does_not_delay_the_renewal_of_leases(
+    gateway: GatewayThread, head: Head, ticket: NewTicket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners, "CLOSE_TIMEOUT_S", 60.0)
+    dead = raw(gateway.url, "session", ticket())  # it never answers a close
+    assert eventually(lambda: len(gateway.gateway.exchange.sessions) == 1)
+    GatewaySession.objects.update(ended_at=clock.now(), state=GatewayState.CLOSED)
+    before = clock.now()
+    gateway.run(asyncio.wait_for(gateway.gateway.look(), 5))
+    assert GatewayHead.objects.get().expires_at > before + timedelta(seconds=9)
+    assert head.read("close")
+    dead.close()

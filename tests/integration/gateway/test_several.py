@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from jobs.models import Attempt, GatewayHead
+from jobs.gateway import process
+from jobs.gateway.listeners import Connection
+from jobs.models import Attempt, GatewayHead, GatewaySession
+from jobs.statuses import GatewayState
 from tests.integration.gateway.conftest import GatewayThread
-from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
+from tests.integration.gateway.ends import WAIT_S, Head, Program, join, raw, refusal
 from tests.sky_stub.process import free_port
 from tests.waiting import eventually
 
@@ -86,3 +89,35 @@ def test_a_process_that_died_gets_no_more_requests(
     # Its lease has run out.
     GatewayHead.objects.update(expires_at=attempt.created_at)
     assert Program(two[1].url, opened).read("head_away")
+
+
+def test_a_request_that_is_no_handshake_opens_nothing(
+    two: list[GatewayThread], attempt: Attempt, ticket: NewTicket
+) -> None:
+    connected(two[0], attempt)
+    for each in two:
+        request = raw(each.url, "session", ticket(), has_key=False)
+        assert request.recv(100).startswith(b"HTTP/1.1 400")
+        request.close()
+    assert set(GatewaySession.objects.values_list("state", flat=True)) == {GatewayState.OPENING}
+
+
+def test_a_connection_that_goes_during_its_hop_opens_nothing(
+    two: list[GatewayThread],
+    attempt: Attempt,
+    ticket: NewTicket,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hop(connection: Connection, request: Any, address: str) -> object:
+        answer = await real_hop(connection, request, address)
+        await connection.connection_lost_waiter
+        return answer
+
+    real_hop = process.hop
+    monkeypatch.setattr(process, "hop", hop)
+    connected(two[0], attempt)
+    near = raw(two[1].url, "session", ticket())
+    sessions = two[0].gateway.exchange.sessions
+    assert eventually(lambda: len(sessions) == 1)
+    near.close()
+    assert eventually(lambda: not sessions)

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.actions.attempts.open_gateway import open_session
 from jobs.ground import clock
-from jobs.models import Attempt, GatewaySession, Membership, User
+from jobs.models import Attempt, GatewaySession, Membership, Project, User
 from jobs.permissions import Actor
 from jobs.reconcilers import gateway
 from jobs.statuses import GatewayState, JobKind, JobStatus, Role
@@ -74,6 +74,10 @@ def be_deactivated(session: GatewaySession) -> object:
     return User.objects.filter(pk=session.user_id).update(is_active=False)
 
 
+def forbid_laptops(_session: GatewaySession) -> object:
+    return Project.objects.update(laptops_may_attach=False)
+
+
 @pytest.mark.parametrize(
     ("change", "state"),
     [
@@ -88,6 +92,7 @@ def be_deactivated(session: GatewaySession) -> object:
         (lose_role, GatewayState.CLOSED),
         (leave_project, GatewayState.CLOSED),
         (be_deactivated, GatewayState.CLOSED),
+        (forbid_laptops, GatewayState.CLOSED),
     ],
 )
 def test_a_session_goes_on_as_long_as_it_is_used_and_allowed(

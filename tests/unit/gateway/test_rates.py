@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from jobs.actions.attempts.gateway_streams import Traffic
 from jobs.gateway import rates
 from jobs.gateway.rates import Bucket, Meter
+from jobs.gateway.streams import SESSION_MESSAGES_PER_S, SessionStream
 
 
 @pytest.fixture
@@ -53,3 +57,25 @@ def test_without_a_rate_nothing_waits_and_everything_is_counted(slept: list[floa
     assert (traffic, meter.read(), slept) == (Traffic(10**9, 7), Traffic(0, 0), [])
     meter.put_back(traffic)
     assert meter.read() == traffic
+
+
+def test_messages_of_a_session_are_read_at_a_rate_by_number_and_size(slept: list[float]) -> None:
+    rate = int(SESSION_MESSAGES_PER_S)
+    large = json.dumps({"op": "link", "padding": "x" * 1024 * rate})
+
+    async def read(texts: list[str]) -> int:
+        async def connection() -> AsyncIterator[str]:
+            for text in texts:
+                yield text
+
+        opened: Any = connection()
+        stream = SessionStream(opened, 1, 1, Meter())
+        return len([message async for message in stream.messages()])
+
+    assert asyncio.run(read(['{"op": "link"}'] * rate)) == rate
+    assert slept == []
+    assert asyncio.run(read(['{"op": "link"}'] * (rate + 1))) == rate + 1
+    assert slept == [pytest.approx(1 / rate)]
+    slept.clear()
+    assert asyncio.run(read([large])) == 1
+    assert len(slept) == 1
