@@ -22,6 +22,8 @@ from monarch_client.sync.archive import pack
 from tests.integration.backends.rigs import LINE, LocalRig, wait_for_phase
 from tests.runner_harness import wait_until
 
+# Fields of a request that are no JSON, and that this launch does without.
+LEFT_OUT = {"uploads", "authority_seed"}
 # Launches a job from a process of its own, as a Celery worker would, and waits to be killed.
 LAUNCH_AND_WAIT = """
 import json, signal, sys
@@ -38,7 +40,7 @@ signal.pause()
 
 
 def launch_and_kill(local: LocalRig, request) -> None:
-    fields = {name: getattr(request, name) for name in request.__slots__ if name != "uploads"}
+    fields = {name: getattr(request, name) for name in request.__slots__ if name not in LEFT_OUT}
     options = {"directory": str(local.folder), "leases": str(local._leases)}
     with subprocess.Popen(
         [sys.executable, "-c", LAUNCH_AND_WAIT, json.dumps([options, fields])],

@@ -22,6 +22,8 @@ from tests import lock_holder
 from tests.integration.backends.rigs import NODES, LocalRig
 from tests.waiting import eventually
 
+# Fields of a request that are no JSON, and that these launches do without.
+LEFT_OUT = {"uploads", "authority_seed"}
 UNREACHABLE = "http://127.0.0.1:9"
 # Nothing here waits for longer than a cluster's own lock may be waited for.
 BOUND_S = 10
@@ -68,7 +70,7 @@ def stopped_launch(
     local: LocalRig, request: LaunchRequest, step: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Yield a process that has stopped in `step` of a launch; it is killed at the end."""
-    fields = {name: getattr(request, name) for name in request.__slots__ if name != "uploads"}
+    fields = {name: getattr(request, name) for name in request.__slots__ if name not in LEFT_OUT}
     options = {"directory": str(local.folder), "leases": str(local._leases), "nodes": NODES}
     with subprocess.Popen(
         [sys.executable, "-c", LAUNCH_AND_STOP, json.dumps([step, options, fields])],
