@@ -42,7 +42,7 @@ class Connection:
         self._alarm = LossAlarm()
         self._hosts: dict[int, str] = {}
         hooks = Hooks(self._alarm.report, self._lose_hosts)
-        self._link = Link(opened.portal_url, opened.ticket, self._folder, hooks, away_limit_s)
+        self._link = Link(opened, self._folder, hooks, away_limit_s)
         self._is_attached = self._is_closed = False
         atexit.register(self.close)
         try:

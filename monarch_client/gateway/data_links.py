@@ -65,7 +65,10 @@ class DataLinks:
 
     async def probe(self) -> None:
         """Open a link and close it. RefusedError: the worker does not answer."""
-        remote = await self._open(0)
+        try:
+            remote = await self._open(0)
+        except (OSError, WebSocketException, FinalRefusalError) as error:
+            raise RefusedError(_reason_of(error)) from error
         try:
             await TlsStream(remote, self._folder).handshake()
         except (OSError, WebSocketException) as error:

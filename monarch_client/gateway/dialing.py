@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
+import socket
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
+from monarch_client.runner.delivery.portal_address import open_connection
 from monarch_client.version import __version__
 
 MESSAGE_BYTES = 256 * 1024
@@ -26,7 +30,8 @@ class FinalRefusalError(Exception):
 class Dialer:
     """A maker of connections to the gateway of one portal."""
 
-    def __init__(self, portal_url: str) -> None:
+    def __init__(self, portal_url: str, token: str = "") -> None:
+        self._url, self._token = portal_url.rstrip("/"), token
         parts = urlsplit(portal_url.rstrip("/"))
         self._is_secure = parts.scheme == "https"
         scheme = "wss" if self._is_secure else "ws"
@@ -34,7 +39,18 @@ class Dialer:
         # The authorities that REST trusts.
         self._tls = httpx.create_ssl_context() if self._is_secure else None
 
-    async def dial(self, path: str, credential: str) -> ClientConnection:
+    async def dial_proved(self, path: str, credential: str) -> ClientConnection:
+        """Open a connection to the portal once it has proved itself on this connection.
+
+        Over https its certificate is the proof. UnprovedError: the credential was not sent.
+        """
+        if self._is_secure or not self._token:
+            return await self.dial(path, credential)
+        return await self.dial(path, credential, await asyncio.to_thread(self._proved_socket))
+
+    async def dial(
+        self, path: str, credential: str, proved: socket.socket | None = None
+    ) -> ClientConnection:
         """Open a connection. FinalRefusalError; OSError, WebSocketException: try again."""
         try:
             return await connect(
@@ -43,6 +59,7 @@ class Dialer:
                 user_agent_header=f"mportal/{__version__}",
                 compression=None,
                 ssl=self._tls,
+                sock=proved,
                 open_timeout=DIAL_S,
                 close_timeout=_CLOSE_S,
                 # The session stream has a watch of its own, which closes the links as well.
@@ -55,6 +72,18 @@ class Dialer:
             if error.response.status_code in _FINAL:
                 raise FinalRefusalError(_detail(error)) from error
             raise
+
+    def _proved_socket(self) -> socket.socket:
+        """Return a direct connection: only the user's token is a key that the portal can prove."""
+        try:
+            connection = open_connection(self._url, self._token, DIAL_S)
+        except http.client.HTTPException as error:
+            raise OSError(f"the portal does not answer: {error!r}") from error
+        # The answer was read whole, so the connection holds no bytes of it any more.
+        proved: socket.socket = connection.sock
+        connection.sock = None
+        proved.setblocking(False)
+        return proved
 
 
 def _detail(error: InvalidStatus) -> str:

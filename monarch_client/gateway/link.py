@@ -25,6 +25,7 @@ from monarch_client.attaching.errors import AttachError
 from monarch_client.gateway.data_links import WORKER
 from monarch_client.gateway.errors import SessionRefusedError, session_lost
 from monarch_client.gateway.link_process import GENERATIONS, LinkSettings
+from monarch_client.gateway.opening import Opening
 
 log = logging.getLogger("monarch_client.gateway")
 
@@ -50,8 +51,7 @@ class Link:
 
     def __init__(
         self,
-        portal_url: str,
-        ticket: str,
+        opened: Opening,
         folder: Path,
         hooks: Hooks,
         away_limit_s: float | None,
@@ -59,8 +59,8 @@ class Link:
         kind: str = WORKER,
     ) -> None:
         self._kind = kind
-        self._portal_url = portal_url
-        self._credential = ticket
+        self._opened = opened
+        self._credential = opened.ticket
         self._folder = folder
         self._hooks = hooks
         self._away_limit_s = away_limit_s
@@ -116,7 +116,7 @@ class Link:
     def _start(self) -> None:
         away_s = time.monotonic() - self._away_since if self._away_since is not None else 0.0
         settings = LinkSettings(
-            portal_url=self._portal_url,
+            portal_url=self._opened.portal_url,
             credential=self._credential,
             folder=str(self._folder),
             listener=self._listener.fileno(),
@@ -124,6 +124,7 @@ class Link:
             away_s=away_s,
             away_limit_s=self._away_limit_s,
             kind=self._kind,
+            token=self._opened.token,
         )
         self._starts += 1
         with (self._folder / _LOG).open("ab") as errors:

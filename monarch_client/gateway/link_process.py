@@ -52,6 +52,8 @@ class LinkSettings:
     away_s: float = 0.0
     away_limit_s: float | None = None
     kind: str = WORKER
+    # The key of the proof that a portal over plain http gives; it does not travel.
+    token: str = ""
 
     def to_line(self) -> str:
         """Return the line that the process reads."""
@@ -64,7 +66,7 @@ class LinkProcess:
     def __init__(self, settings: LinkSettings) -> None:
         self._folder = Path(settings.folder)
         self._listener = socket.socket(fileno=settings.listener)
-        dialer = Dialer(settings.portal_url)
+        dialer = Dialer(settings.portal_url, settings.token)
         self._stream = SessionStream(
             dialer,
             settings.credential,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from monarch_client.attaching.errors import AttachError
 from monarch_client.errors import ClientError
@@ -24,6 +24,7 @@ class Opening:
     job: str
     session: int
     ticket: str
+    token: str = field(default="", repr=False)
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def opened_session(job: str | int, project: str | None) -> Iterator[Opening]:
         slug, number = find_job(client, job, project or config.project)
         ticket = client.open_gateway_session(slug, number)
         try:
-            yield Opening(config.url, f"job {number}", ticket.id, ticket.ticket)
+            yield Opening(config.url, f"job {number}", ticket.id, ticket.ticket, config.token)
         except BaseException:
             with suppress(ClientError):
                 client.end_gateway_session(slug, number, ticket.id)

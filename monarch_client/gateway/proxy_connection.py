@@ -13,6 +13,7 @@ from monarch_client.gateway.errors import host_lost
 from monarch_client.gateway.link import Hooks, Link
 from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxies import MeshesProxy, connect_proxies
+from monarch_client.gateway.versions import refuse_other_python
 
 log = logging.getLogger("monarch_client.gateway")
 
@@ -41,9 +42,7 @@ class ProxyConnection:
         self._is_closed = False
         self._is_open = False
         hooks = Hooks(self._lose, self._report_lost_hosts)
-        self._link = Link(
-            opened.portal_url, opened.ticket, self._folder, hooks, away_limit_s, kind="proxy"
-        )
+        self._link = Link(opened, self._folder, hooks, away_limit_s, kind="proxy")
         atexit.register(self.close)
         try:
             self._open()
@@ -82,6 +81,8 @@ class ProxyConnection:
 
     def _open(self) -> None:
         hello = self._link.open()
+        if any(self._pickles):
+            refuse_other_python(hello)
         self._hosts = {int(each["rank"]): str(each["host"]) for each in hello["workers"]}
         self._link.wait_until_ready()
         pickle, pickle_results = self._pickles

@@ -82,7 +82,7 @@ class SessionStream:
         while True:
             try:
                 stream = await asyncio.wait_for(
-                    self._dialer.dial(PATH, self._credential), max(0.1, self._left_s)
+                    self._dialer.dial_proved(PATH, self._credential), max(0.1, self._left_s)
                 )
                 pause_s = _FIRST_PAUSE_S
                 await self._use(stream)

@@ -18,16 +18,21 @@ PACKAGE = "torchmonarch"
 
 def refuse_others(mesh: Mapping[str, Any]) -> None:
     """Compare with the versions in the message of the job's head. VersionMismatchError."""
-    python, package = str(mesh.get("python", "")), str(mesh.get(PACKAGE, ""))
+    refuse_other_python(mesh)
+    installed, package = installed_version(), str(mesh.get(PACKAGE, ""))
+    if package and installed != package:
+        advice = f"Run: pip install {PACKAGE}=={package}"
+        raise VersionMismatchError(PACKAGE, installed or "(not installed)", package, advice)
+
+
+def refuse_other_python(mesh: Mapping[str, Any]) -> None:
+    """Compare the minor version of Python, which pickles need. VersionMismatchError."""
+    python = str(mesh.get("python", ""))
     minor = ".".join(python.split(".")[:2])
     here = "{}.{}".format(*sys.version_info[:2])
     if python and minor != here:
         advice = f"Run it with Python {minor}, such as: uv run --python {minor} PROGRAM"
         raise VersionMismatchError("Python", here, minor, advice)
-    installed = installed_version()
-    if package and installed != package:
-        advice = f"Run: pip install {PACKAGE}=={package}"
-        raise VersionMismatchError(PACKAGE, installed or "(not installed)", package, advice)
 
 
 def installed_version() -> str:

@@ -12,7 +12,7 @@ from monarch_client.runner.base.certificates import CertificateError, sign_reque
 from monarch_client.runner.gateway import dialing
 from monarch_client.runner.gateway.links import LinkRequest, Links, SessionLateError
 from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
-from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError, WebSocketError
+from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,6 +28,10 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 2.0
 _FINAL = frozenset({401, 403, 404, 409, 410, 426})
 _LAST_PAUSE_OF_REFUSED_S = 30.0
 _MAX_REQUEST_CHARS = 8192
+_MAX_DETAIL = 300
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+_REFUSALS = {"dial": "dial_failed", "sign": "refused"}
+_NAMES = ("id", "session", "link", "generation")
 
 
 class Head:
@@ -83,15 +87,26 @@ class Head:
                 await self._send_lost(stream)
             while True:
                 message = await stream.receive()
-                self._obey(json.loads(message.content))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise WebSocketError(f"the portal sent an order that is none: {error!r}") from error
+                await self._obey_or_refuse(message.content)
         finally:
             pinging.cancel()
             stream.abort()
 
     async def _send_lost(self, stream: WebSocket) -> None:
         await stream.send_text(json.dumps({"op": "lost_hosts", "ranks": sorted(set(self._lost))}))
+
+    async def _obey_or_refuse(self, content: bytes) -> None:
+        """Refuse one malformed order: the other sessions need this stream."""
+        order: Any = None
+        try:
+            order = json.loads(content)
+            self._obey(order)
+        except _MALFORMED as error:
+            refusal = _REFUSALS.get(str(order.get("op"))) if isinstance(order, dict) else None
+            if refusal is not None:
+                named = {key: order[key] for key in _NAMES if type(order.get(key)) is int}
+                detail = f"The order is malformed: {error!r}"[:_MAX_DETAIL]
+                await self._answer(op=refusal, **named, detail=detail)
 
     def _obey(self, order: dict[str, Any]) -> None:
         """Begin what the portal orders; orders that this version does not know are skipped."""

@@ -113,6 +113,8 @@ def _build_numpy(dtype: str, shape: tuple[int, ...], data: memoryview, *, is_sca
         return RawArray("numpy", dtype, shape, bytes(data))
     try:
         kind = numpy.dtype(dtype)
+        if not kind.itemsize:
+            raise ValueError("NumPy's items of no bytes may not be sent")  # any shape would fit
         _check_length(kind.itemsize, shape, data)
         array = numpy.ndarray(shape, kind, data) if len(data) else numpy.empty(shape, kind)
     except (TypeError, OverflowError) as error:

@@ -95,6 +95,7 @@ class Codec:
             IndexError,
             RecursionError,
             OverflowError,
+            MemoryError,
         ) as error:
             raise CodecError(f"the message is malformed: {error!r}") from error
 
@@ -260,7 +261,7 @@ class _Decoder:
 
     def __init__(self, codec: Codec, buffers: list[memoryview]) -> None:
         self._codec = codec
-        self._buffers = buffers
+        self._buffers: list[memoryview | None] = list(buffers)
 
     def decode(self, tree: Any) -> Any:
         """Return the value of a tree."""
@@ -276,10 +277,13 @@ class _Decoder:
         return decode(self, tree)
 
     def buffer(self, number: Any) -> memoryview:
-        """Return a buffer by its number."""
+        """Return a buffer by its number, once: copies of one would exceed the message's limit."""
         if type(number) is not int or not 0 <= number < len(self._buffers):
             raise CodecError(f"there is no buffer {number!r}")
-        return self._buffers[number]
+        found, self._buffers[number] = self._buffers[number], None
+        if found is None:
+            raise CodecError(f"buffer {number} is used twice")
+        return found
 
     def array(self, tree: dict[str, Any]) -> Any:
         """Return an array."""

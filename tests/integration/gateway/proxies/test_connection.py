@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from monarch_client.attaching.errors import SessionLostError
+from monarch_client.gateway.errors import VersionMismatchError
 from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxy_connection import ProxyConnection
 from tests.integration.gateway.proxies.conftest import StartDriver
@@ -60,6 +61,12 @@ def test_calls_go_on_after_cuts_and_a_killed_link_process(
         assert (slow.get(timeout=60), later.get(timeout=60)) == (1.0, 3)
         os.kill(connection.link_pid, signal.SIGKILL)
         assert actor.note.call_one(3).get(timeout=60) == 4
+
+
+def test_a_connection_that_pickles_needs_the_python_of_the_workers(gateway: StandIn) -> None:
+    opened = Opening(gateway.url, "job 7", 7, gateway.ticket)
+    with pytest.raises(VersionMismatchError, match=r"Python 3\.8"):
+        ProxyConnection(opened, None, pickle=True)
 
 
 def test_a_session_that_the_portal_ends_is_lost_with_its_reason(

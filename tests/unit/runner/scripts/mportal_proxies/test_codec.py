@@ -279,3 +279,19 @@ def test_a_tensor_without_torch_is_an_array_or_raw() -> None:
     assert CODEC.decode(message_of(tree, struct.pack("<f", 2.5))).tolist() == [2.5]
     brain = message_of({**tree, "dtype": "bfloat16"}, b"\x80\x3f")
     assert CODEC.decode(brain) == RawArray("torch", "bfloat16", (1,), b"\x80\x3f")
+
+
+def test_a_message_yields_no_more_than_its_bytes() -> None:
+    empty = {"$": "array", "of": "numpy", "dtype": "|S0", "shape": [1 << 40], "b": 0}
+    with pytest.raises(CodecError, match="no bytes"):
+        CODEC.decode(message_of(empty, b""))
+    with pytest.raises(CodecError, match="buffer 0 is used twice"):
+        CODEC.decode(message_of([{"$": "bytes", "v": 0}] * 2, bytes(8)))
+
+
+def test_a_message_that_exceeds_the_memory_is_refused() -> None:
+    def exhaust(_name: str) -> None:
+        raise MemoryError
+
+    with pytest.raises(CodecError, match="MemoryError"):
+        Codec(exhaust).decode(message_of({"$": "data", "type": "m:C", "v": {}}))

@@ -1,0 +1,44 @@
+"""The head refuses one malformed order, and keeps its stream for the others."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from monarch_client.runner.gateway.head import Head
+from monarch_client.runner.gateway.settings import HeadSettings
+from tests.each_case import check_each
+
+
+def answers_to(content: bytes) -> list[dict[str, Any]]:
+    head = Head(HeadSettings(**{**dict.fromkeys(HeadSettings._fields), "workers": []}))
+    sent: list[dict[str, Any]] = []
+
+    async def answer(**fields: Any) -> None:
+        sent.append(fields)
+
+    head._answer = answer  # type: ignore[method-assign]
+    asyncio.run(head._obey_or_refuse(content))
+    return sent
+
+
+def check(content: bytes, op: str | None) -> None:
+    found = answers_to(content)
+    assert [each["op"] for each in found] == ([op] if op else [])
+    assert all(each.get("link", 4) == 4 for each in found)
+
+
+def test_a_malformed_order_is_refused_alone() -> None:
+    dial = b'{"op":"dial","session":1,"link":4,"generation":%s,"rank":%s,"token":"t"}'
+    check_each(
+        [
+            (dial % (b"1e999", b"0"), "dial_failed"),
+            (dial % (b"1", b'"x"'), "dial_failed"),
+            (b'{"op":"sign","id":3}', "refused"),
+            (b"[" * 100_000, None),
+            (b"x", None),
+            (b"[]", None),
+            (b'{"op":{}}', None),
+        ],
+        check,
+    )
