@@ -17,7 +17,7 @@ def answers_to(content: bytes) -> list[dict[str, Any]]:
     async def answer(**fields: Any) -> None:
         sent.append(fields)
 
-    head._answer = answer  # type: ignore[method-assign]
+    head._answer = answer
     asyncio.run(head._obey_or_refuse(content))
     return sent
 
