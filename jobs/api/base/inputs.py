@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from jobs.actions.jobs.submit import MOST_DOCUMENTS
+from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus
@@ -39,7 +40,7 @@ class SubmitBody(serializers.Serializer[Any]):
 class RerunBody(serializers.Serializer[Any]):
     """Options of a rerun."""
 
-    drop_deleted = serializers.BooleanField(
+    drop_deleted = FlagField(
         default=False, help_text="Leave out dependencies on jobs that were deleted."
     )
 
@@ -87,7 +88,7 @@ class TokenBody(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=100)
     project = serializers.SlugField(required=False, allow_null=True, default=None)
-    read_only = serializers.BooleanField(required=False, default=False)  # type: ignore[assignment]
+    read_only = FlagField(required=False, default=False)  # type: ignore[assignment]
     days = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=1, max_value=3650
     )

@@ -20,6 +20,7 @@ from jobs.actions.schedules.edit_schedules import (
 )
 from jobs.actions.schedules.run_schedule import run_now
 from jobs.api.base.answers import answer_with, page_with
+from jobs.api.base.flag_field import FlagField
 from jobs.api.base.inputs import SpecField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
@@ -54,7 +55,7 @@ class ScheduleBody(ScheduleChanges):
     name = TextField()
     spec = SpecField()
     cron = TextField(help_text="Five fields, or such as @daily.")
-    paused = serializers.BooleanField(required=False, default=False)
+    paused = FlagField(required=False, default=False)
 
 
 class ScheduleView(PortalView):

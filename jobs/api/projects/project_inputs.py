@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
 from jobs.statuses import ProjectState
 
@@ -22,7 +23,7 @@ class ProjectChanges(serializers.Serializer[Any]):
 
     slug = TextField(required=False)
     name = TextField(required=False, allow_blank=True, help_text="Empty: the slug.")
-    laptops_may_attach = serializers.BooleanField(
+    laptops_may_attach = FlagField(
         required=False, help_text="Whether laptops may attach to jobs that have a driver."
     )
 

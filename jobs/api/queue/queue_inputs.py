@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
 
 _LENGTH = "A length of time such as 12h, or seconds."
@@ -48,8 +49,8 @@ class PoolBody(serializers.Serializer[Any]):
     caps = CapsField(required=False, default=None, allow_null=True)
     patience = TextField(required=False, default=None, allow_null=True, help_text=_LENGTH)
     half_life = TextField(required=False, default=None, allow_null=True, help_text=_LENGTH)
-    reclaim = serializers.BooleanField(required=False, default=None, allow_null=True)
-    preempts_by_rank = serializers.BooleanField(required=False, default=None, allow_null=True)
+    reclaim = FlagField(required=False, default=None, allow_null=True)
+    preempts_by_rank = FlagField(required=False, default=None, allow_null=True)
 
 
 class QueueBody(serializers.Serializer[Any]):
@@ -59,7 +60,7 @@ class QueueBody(serializers.Serializer[Any]):
     pool = TextField(
         required=False, default=None, allow_null=True, allow_blank=True, help_text="Empty: none."
     )
-    preemptible = serializers.BooleanField(required=False, default=None, allow_null=True)
+    preemptible = FlagField(required=False, default=None, allow_null=True)
 
 
 class QuotaBody(serializers.Serializer[Any]):
@@ -68,7 +69,7 @@ class QuotaBody(serializers.Serializer[Any]):
     queue = TextField(required=False, default="", allow_blank=True)
     project = TextField(required=False, default="", allow_blank=True)
     user = TextField(required=False, default="", allow_blank=True)
-    per_person = serializers.BooleanField(required=False, default=False)
+    per_person = FlagField(required=False, default=False)
     pool = TextField(required=False, default="", allow_blank=True)
     caps = CapsField()
     nominal = CapsField(
