@@ -45,7 +45,7 @@ class OneJobError(MonarchInUseError):
 
 def session_lost(away_s: float, reason: str) -> SessionLostError:
     """Return the error of a session that was away for too long, or that the portal ended."""
-    away = f"after {away_s:.0f} s without the portal" if away_s >= 1 else "by the portal"
+    away = f"after {away_s:.0f} s away" if away_s >= 1 else "by the portal"
     why = f" ({reason.rstrip('.')})" if reason else ""
     return SessionLostError(
         f"The session was ended {away}{why}. Its calls are never answered: start the program "

@@ -36,6 +36,13 @@ _LOG = "link.log"
 # Short: a path of a Unix socket has 100 characters on some systems.
 _SOCKET = "s"
 _AGAIN_S = 1.0
+# By event: the message, and the field that it shows.
+_WARNINGS = {
+    "away": ("The portal is not reached; calls wait, for up to %.0f s.", "limit_s"),
+    "back": ("The portal is reached again, after %.1f s.", "away_s"),
+    "head_away": ("The job's head node is not reached; calls wait, for up to %.0f s.", "limit_s"),
+    "head_back": ("The job's head node is reached again, after %.1f s.", "away_s"),
+}
 
 
 @dataclass(frozen=True)
@@ -179,19 +186,23 @@ class Link:
             self._has_mesh.set()
         elif kind == "ready":
             self._is_ready.set()
-        elif kind == "away":
-            self._away_since = time.monotonic()
-            log.warning(
-                "The portal is not reached; calls wait, for up to %.0f s.", event["limit_s"]
-            )
-        elif kind == "back":
-            log.warning("The portal is reached again, after %.1f s.", event["away_s"])
+        elif kind in _WARNINGS:
+            self._warn(event)
         elif kind == "lost_hosts":
             self._hooks.on_lost_hosts(event["ranks"])
         elif kind == "lost" and self._is_ready.is_set():
             self._fail(session_lost(event["away_s"], event["reason"]))
         else:  # refused, or lost before it was open
             self._fail(SessionRefusedError(f"The session was refused: {event['reason']}"))
+
+    def _warn(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "away":
+            self._away_since = time.monotonic()
+        # A head that has not connected yet is no outage: `open` waits for it.
+        if self._is_ready.is_set() or not kind.startswith("head_"):
+            text, field = _WARNINGS[kind]
+            log.warning(text, event[field])
 
     def _fail(self, error: AttachError) -> None:
         self._failure = error

@@ -64,8 +64,9 @@ class SessionStream:
         self._away_since = time.monotonic() - away_s
         self._is_reported_away = away_s > 0
         self._stream: ClientConnection | None = None
-        # Requests need the portal and the job's head.
+        # Requests need the portal and the job's head. Either may be away for the same time.
         self._has_head = asyncio.Event()
+        self._head_away_since: float | None = None
         self._pending: dict[tuple[str, int], asyncio.Future[dict[str, Any]]] = {}
         self._ids = itertools.count(1)
         self._heard_at = self._moved_at = 0.0
@@ -152,22 +153,47 @@ class SessionStream:
 
     async def _serve(self, stream: ClientConnection) -> None:
         while True:
-            message = json.loads(await stream.recv(decode=True))
+            message = json.loads(await self._receive(stream))
             self._heard_at = time.monotonic()
             match message.get("op"):
                 case "welcome":
                     self._welcome(stream, message)
                 case "mesh":
                     self._report("mesh", mesh=message)
-                    self._has_head.set()
+                    self._note_head()
                 case "head_away":
-                    self._has_head.clear()
+                    self._miss_head()
                 case "lost_hosts":
                     self._report("lost_hosts", ranks=message["ranks"])
                 case "close":
                     raise LostError(str(message.get("detail", "")))
                 case _:
                     self._resolve(message)
+
+    async def _receive(self, stream: ClientConnection) -> str:
+        """Return the next message. LostError: the head has been away for too long."""
+        left_s = None
+        if self._head_away_since is not None:
+            left_s = self._head_away_since + self._away_limit_s - time.monotonic()
+        try:
+            return await asyncio.wait_for(stream.recv(decode=True), left_s)
+        except asyncio.TimeoutError as error:
+            away_s = time.monotonic() - (self._head_away_since or 0.0)
+            await self.close()
+            reason = "the job's head node is not connected to the portal"
+            raise LostError(reason, away_s) from error
+
+    def _miss_head(self) -> None:
+        self._has_head.clear()
+        if self._head_away_since is None:
+            self._head_away_since = time.monotonic()
+            self._report("head_away", limit_s=self._away_limit_s)
+
+    def _note_head(self) -> None:
+        if self._head_away_since is not None:
+            self._report("head_back", away_s=time.monotonic() - self._head_away_since)
+        self._head_away_since = None
+        self._has_head.set()
 
     def _welcome(self, stream: ClientConnection, message: dict[str, Any]) -> None:
         self._credential = str(message["secret"])
