@@ -23,6 +23,7 @@ _LONGEST_REASON = 123
 FAILED = 1011
 # A head closes its end of a link before it reports why.
 _REASON_S = 2.0
+_SHORTEST_WAIT_S = 0.01
 PassOn = Callable[[int], Awaitable[None]]
 
 
@@ -96,11 +97,15 @@ class Link:
         gone = asyncio.create_task(connection.wait_closed())
         over = asyncio.create_task(self._over.wait())
         try:
-            first = asyncio.FIRST_COMPLETED
-            await asyncio.wait({gone, over}, timeout=max(0.0, self._left_s), return_when=first)
-            if self.is_late and len(self._ends) < len(Side):
-                await self.close(FAILED, "The other end did not connect in time.")
-            await asyncio.wait({gone, over}, return_when=first)
+            while not (gone.done() or over.done()):
+                is_alone = len(self._ends) < len(Side)
+                if is_alone and self.is_late:
+                    await self.close(FAILED, "The other end did not connect in time.")
+                # A busy loop's timers may fire early: then the rest is waited for.
+                left_s = max(_SHORTEST_WAIT_S, self._left_s) if is_alone else None
+                await asyncio.wait(
+                    {gone, over}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+                )
         finally:
             gone.cancel()
             over.cancel()
