@@ -38,7 +38,7 @@ class Network:
 
     def __init__(self, driver: ProxyDriver) -> None:
         self._path = driver.address.removeprefix("unix:")
-        self._open: list[asyncio.StreamWriter] = []
+        self._open: list[tuple[asyncio.AbstractEventLoop, asyncio.StreamWriter]] = []
         self.is_up = True
         self.connections = 0
 
@@ -48,14 +48,13 @@ class Network:
         # From the checkout, where the driver's path is relative to.
         reader, writer = await asyncio.open_unix_connection(self._path)
         self.connections += 1
-        self._open.append(writer)
+        self._open.append((asyncio.get_running_loop(), writer))
         return reader, writer
 
     def cut(self) -> None:
         """Close the connections now, and refuse others until `is_up`."""
         self.is_up = False
-        for writer in self._open:
-            loop = writer.transport._loop
+        for loop, writer in self._open:
             loop.call_soon_threadsafe(writer.transport.abort)
 
 
