@@ -223,9 +223,10 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
-    for each in (source, target):
-        with contextlib.suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+    # The other direction goes on: an answer that cannot be written makes the synchronous server of
+    # `websockets` drop the messages that it has just read.
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
 
 
 def _refusal(code: str, detail: str = "") -> tuple[int, dict[str, Any]]:
