@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
-import tempfile
 import threading
 from contextlib import suppress
-from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, overload
 
 from monarch_client.attaching.loss import LossAlarm
 from monarch_client.gateway import opening
-from monarch_client.gateway.errors import OneJobError, host_lost
-from monarch_client.gateway.link import Hooks, Link
+from monarch_client.gateway.data_links import WORKER
+from monarch_client.gateway.errors import OneJobError
+from monarch_client.gateway.linked_session import LinkedSession
 from monarch_client.gateway.meshes import Meshes
 from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxy_connection import ProxyConnection
@@ -30,68 +27,25 @@ from monarch_client.gateway.versions import refuse_others
 _SHUTDOWN_S = 1.0
 
 
-class Connection:
-    """A session of this process in one job. `close` ends it; so does the end of the process."""
+class Connection(LinkedSession[Meshes]):
+    """A session with Monarch's own classes: one for the life of the process."""
 
-    meshes: Meshes
+    kind = WORKER
 
     def __init__(self, opened: Opening, away_limit_s: float | None) -> None:
-        self.job = opened.job
-        self.session = opened.session
-        self._folder = Path(tempfile.mkdtemp(prefix="mportal-"))
         self._alarm = LossAlarm()
-        self._hosts: dict[int, str] = {}
-        hooks = Hooks(self._alarm.report, self._lose_hosts)
-        self._link = Link(opened, self._folder, hooks, away_limit_s)
-        self._is_attached = self._is_closed = False
-        atexit.register(self.close)
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def link_pid(self) -> int:
-        """The id of the process that owns the network."""
-        return self._link.pid
+        super().__init__(opened, away_limit_s)
 
     @property
     def is_attached(self) -> bool:
         """Whether Monarch of this process belongs to the job, which lasts as long as it does."""
         return self._is_attached
 
-    def __enter__(self) -> Meshes:
-        return self.meshes
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop what this program spawned, and end the session. The workers go on."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        atexit.unregister(self.close)
-        try:
-            if self._is_attached:
-                _leave_monarch(self.meshes, is_lost=self._alarm.error is not None)
-        finally:
-            self._alarm.close()
-            self._link.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _open(self) -> None:
-        hello = self._link.open()
+    def _check(self, hello: dict[str, Any]) -> None:
         refuse_others(hello)
-        self._hosts = {int(each["rank"]): str(each["host"]) for each in hello["workers"]}
+
+    def _attach(self, hello: dict[str, Any]) -> None:
         self.meshes = Meshes(self.job, hello)
-        self._link.wait_until_ready()
         # Monarch is a large import, and refusals do not need it.
         from monarch_client.attaching.meshes import join  # noqa: PLC0415
 
@@ -102,8 +56,18 @@ class Connection:
         atexit.unregister(self.close)
         atexit.register(self.close)
 
-    def _lose_hosts(self, ranks: list[int]) -> None:
-        self._alarm.report(host_lost(self.job, ranks, self._hosts))
+    def _leave(self) -> None:
+        try:
+            if self._is_attached:
+                _leave_monarch(self.meshes, is_lost=self._alarm.error is not None)
+        finally:
+            self._alarm.close()
+
+    def _lose(self, error: Exception) -> None:
+        self._alarm.report(error)
+
+    def _lose_hosts(self, error: Exception) -> None:
+        self._alarm.report(error)
 
 
 _lock = threading.Lock()

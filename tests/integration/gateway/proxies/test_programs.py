@@ -1,4 +1,4 @@
-"""The same programs pass on native Monarch, through the gateway, and on proxies."""
+"""Run the same programs on native Monarch, through the gateway, and on proxies."""
 
 from __future__ import annotations
 

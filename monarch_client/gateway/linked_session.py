@@ -1,0 +1,94 @@
+"""What every session of a program has: a link process, a private folder, and one end."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from monarch_client.gateway.errors import host_lost
+from monarch_client.gateway.link import Hooks, Link
+from monarch_client.gateway.opening import Opening
+
+MeshesT = TypeVar("MeshesT")
+
+
+class LinkedSession(ABC, Generic[MeshesT]):
+    """A session of this process in one job. `close` ends it; so does the end of the process."""
+
+    meshes: MeshesT
+    # The kind of the link: what the head node connects it with.
+    kind: str
+
+    def __init__(self, opened: Opening, away_limit_s: float | None) -> None:
+        self.job = opened.job
+        self.session = opened.session
+        self._folder = Path(tempfile.mkdtemp(prefix="mportal-"))
+        self._hosts: dict[int, str] = {}
+        self._is_attached = self._is_closed = False
+        hooks = Hooks(
+            self._lose, lambda ranks: self._lose_hosts(host_lost(self.job, ranks, self._hosts))
+        )
+        self._link = Link(opened, self._folder, hooks, away_limit_s, kind=self.kind)
+        atexit.register(self.close)
+        try:
+            hello = self._link.open()
+            self._check(hello)
+            self._hosts = {int(each["rank"]): str(each["host"]) for each in hello["workers"]}
+            self._link.wait_until_ready()
+            self._attach(hello)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def link_pid(self) -> int:
+        """The id of the process that owns the network."""
+        return self._link.pid
+
+    def __enter__(self) -> MeshesT:
+        return self.meshes
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop what this program spawned, and end the session. The workers go on."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        atexit.unregister(self.close)
+        try:
+            self._leave()
+        finally:
+            self._link.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @abstractmethod
+    def _check(self, hello: dict[str, Any]) -> None:
+        """Refuse workers of versions that this program cannot use. VersionMismatchError."""
+
+    @abstractmethod
+    def _attach(self, hello: dict[str, Any]) -> None:
+        """Set `meshes`, whose bytes take the link, and `_is_attached`."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Stop what this program spawned, if it was attached, before the link ends."""
+
+    @abstractmethod
+    def _lose(self, error: Exception) -> None:
+        """Raise the loss of the session in the program. Called in the link's thread."""
+
+    @abstractmethod
+    def _lose_hosts(self, error: Exception) -> None:
+        """Report hosts that the job has lost. Called in the link's thread."""
