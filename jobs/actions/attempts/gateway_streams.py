@@ -27,10 +27,12 @@ AND EXISTS (SELECT FROM jobs_attempt AS attempt
 RETURNING attempt_id
 """
 _NOTE_TRAFFIC = """
-UPDATE jobs_gatewaysession AS session SET state = %s, seen_at = clock_timestamp(),
+UPDATE jobs_gatewaysession AS session SET
+    state = CASE WHEN session.ended_at IS NULL THEN %s ELSE session.state END,
+    seen_at = CASE WHEN session.ended_at IS NULL THEN clock_timestamp() ELSE session.seen_at END,
     bytes_up = session.bytes_up + news.up, bytes_down = session.bytes_down + news.down
 FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS news(id, up, down)
-WHERE session.id = news.id AND session.ended_at IS NULL
+WHERE session.id = news.id
 RETURNING session.id
 """
 
@@ -162,7 +164,7 @@ def renew_heads(attempt_ids: list[int], instance: str) -> set[int]:
 
 
 def note_traffic(news: Mapping[int, Traffic]) -> None:
-    """Note that these sessions are connected, with their bytes."""
+    """Note that these sessions are connected, with their bytes; of ended ones the bytes alone."""
     ups, downs = [each.up for each in news.values()], [each.down for each in news.values()]
     _ids(_NOTE_TRAFFIC, [GatewayState.OPEN.value, list(news), ups, downs])
 

@@ -6,8 +6,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 
 from jobs.gateway import links
+from jobs.statuses import GatewayState
 from tests.integration.gateway.conftest import GatewayThread, session
 from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
+from tests.waiting import eventually
 
 
 def is_closed(connection) -> bool:
@@ -30,6 +32,18 @@ def test_bytes_pass_in_both_directions_and_are_counted(
     assert near.recv(WAIT_S) == b"pong"
     gateway.look()
     assert (session().bytes_up, session().bytes_down) == (4000, 4)
+
+
+def test_the_last_bytes_of_a_session_that_its_program_ends_are_counted(
+    program: Program, head: Head
+) -> None:
+    near, far = join(program, head)
+    near.send(b"ping")
+    assert far.recv(WAIT_S) == b"ping"
+    program.send("close")
+    assert program.is_closed()
+    assert eventually(lambda: session().bytes_up == 4)
+    assert session().state == GatewayState.CLOSED
 
 
 @pytest.mark.parametrize("first", [0, 1])
