@@ -1,4 +1,4 @@
-"""What every session of a program has: a link process, a private folder, and one end."""
+"""Open and end a session of a program: its link process and its private folder."""
 
 from __future__ import annotations
 
