@@ -45,7 +45,8 @@ def test_a_session_whose_head_stays_away_is_lost_at_the_limit() -> None:
     events, error, sent = events_of({"op": "mesh"}, {"op": "head_away"}, {"op": "head_away"})
     assert events[:3] == ["session", "mesh", "head_away"]
     assert "head node is not connected" in str(error)
-    assert 0.3 <= error.away_s < 10
+    # The event loop fires a timer up to a clock tick early.
+    assert 0.29 < error.away_s < 10
     assert sent == ["close"]
 
 
