@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-import unicodedata
 from dataclasses import dataclass
 from enum import Enum
 
 from monarch_client.errors import ArchiveError, ArchiveTooLargeError
-from monarch_client.runner.vocabulary.limits import (
-    MAX_ARCHIVE_BYTES,
-    MAX_ARCHIVE_MEMBERS,
-    MAX_NAME_BYTES,
-    MAX_PATH_BYTES,
-)
+from monarch_client.runner.vocabulary.limits import MAX_ARCHIVE_BYTES, MAX_ARCHIVE_MEMBERS
+from monarch_client.runner.vocabulary.names import is_ordinary_name, is_ordinary_path, ups_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ def clean_path(name: str) -> str:
         raise ArchiveError(f"{_shown(name)} is outside of the archive's own folder.")
     parts = [part for part in name.split("/") if part not in {"", "."}]
     path = "/".join(parts)
-    if not _is_ordinary(path) or any(len(p.encode()) > MAX_NAME_BYTES for p in parts):
+    if not (is_ordinary_path(path) and all(is_ordinary_name(part) for part in parts)):
         raise ArchiveError(f"{_shown(name)} is not a name that every node can have.")
     return path
 
@@ -55,14 +50,10 @@ def check_link(path: str, target: str) -> None:
     Going up is allowed at the beginning only: then every step starts in a real folder, and none
     can be led outside by a link on the way.
     """
-    parts = target.split("/")
-    ups = 0
-    while ups < len(parts) and parts[ups] in {"..", "."}:
-        ups += 1
-    leaves = parts[:ups].count("..") > path.count("/")
-    if not target or target.startswith("/") or leaves or ".." in parts[ups:]:
+    ups = ups_of(target)
+    if ups is None or ups > path.count("/"):
         raise ArchiveError(f"The link {_shown(path)} leads out of the archive, or may.")
-    if not _is_ordinary(target):
+    if not is_ordinary_path(target):
         raise ArchiveError(f"The link {_shown(path)} leads to an impossible name.")
 
 
@@ -109,16 +100,6 @@ def too_many_bytes(limits: Limits) -> ArchiveTooLargeError:
     size = f"{limits.most_bytes / 1024**2:,.0f} MiB"
     return ArchiveTooLargeError(
         f"More than {size} of content; leave data out with a .mportalignore file."
-    )
-
-
-def _is_ordinary(path: str) -> bool:
-    try:
-        encoded = path.encode()
-    except UnicodeEncodeError:  # bytes of the name that were not UTF-8
-        return False
-    return len(encoded) <= MAX_PATH_BYTES and not any(
-        unicodedata.category(character) == "Cc" for character in path
     )
 
 

@@ -13,7 +13,6 @@ import os
 import shutil
 import subprocess
 import tarfile
-import unicodedata
 import zlib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -21,9 +20,8 @@ from typing import IO, TYPE_CHECKING
 from monarch_client.runner.vocabulary.limits import (
     MAX_ARCHIVE_BYTES,
     MAX_ARCHIVE_MEMBERS,
-    MAX_NAME_BYTES,
-    MAX_PATH_BYTES,
 )
+from monarch_client.runner.vocabulary.names import is_ordinary_name, is_ordinary_path, ups_of
 
 if TYPE_CHECKING:
     from monarch_client.runner.base.config import NodeFolder, Upload
@@ -153,19 +151,11 @@ def _make_folders(target: Path, relative: str) -> None:
 def _clean(name: str) -> str:
     if name.startswith("/") or ".." in name.split("/"):
         raise UploadError(f"{name[:100]!a} is outside of the archive's own folder")
-    path = "/".join(part for part in name.split("/") if part not in {"", "."})
-    try:
-        lengths = [len(part.encode()) for part in path.split("/")]
-    except UnicodeEncodeError:
-        lengths = [MAX_NAME_BYTES + 1]
-    is_long = max(lengths) > MAX_NAME_BYTES or sum(lengths) > MAX_PATH_BYTES
-    if is_long or _has_control_characters(path):
+    parts = [part for part in name.split("/") if part not in {"", "."}]
+    path = "/".join(parts)
+    if not (is_ordinary_path(path) and all(is_ordinary_name(part) for part in parts)):
         raise UploadError(f"{name[:100]!a} is not a name that every node can have")
     return path
-
-
-def _has_control_characters(text: str) -> bool:
-    return any(unicodedata.category(character) == "Cc" for character in text)
 
 
 def _kind_of(info: tarfile.TarInfo) -> str:
@@ -180,12 +170,8 @@ def _kind_of(info: tarfile.TarInfo) -> str:
 
 def _check_link(path: str, target: str) -> None:
     """Check that a link goes up only at its beginning and stays inside the archive's folder."""
-    parts = target.split("/")
-    ups = 0
-    while ups < len(parts) and parts[ups] in {"..", "."}:
-        ups += 1
-    leaves = parts[:ups].count("..") > path.count("/") or _has_control_characters(target)
-    if not target or target.startswith("/") or leaves or ".." in parts[ups:]:
+    ups = ups_of(target)
+    if ups is None or ups > path.count("/") or not is_ordinary_path(target):
         raise UploadError(f"the link {path[:100]!a} leads out of the archive, or may")
 
 

@@ -31,3 +31,8 @@ MAX_ARCHIVE_MEMBERS = 20_000
 MAX_ARCHIVE_BYTES = 1024**3
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 2048
+
+# The code of a job as laptops send it. Folders count as entries; large files travel in blocks.
+MAX_CODE_ENTRIES = 100_000
+MAX_CODE_BYTES = 64 * 1024**3
+MAX_CODE_DEPTH = 100
