@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import Any
 
 from jobs.ground import clock
 from jobs.logs.samples import kept_of
-from jobs.models import Attempt, HostMetrics
+from jobs.models import Attempt, GpuUse, HostMetrics
 from jobs.policies.series import point_of
 from tests.frame_bytes import T0
 
@@ -66,6 +67,21 @@ def tell_of_hosts(attempt: Attempt, hosts: int, gpus: int = 0, points: int = 120
             )
         )
     HostMetrics.objects.bulk_create(rows)
+
+
+def tell_of_use(attempt: Attempt, means: list[float], *, idle_min: float = 0) -> None:
+    """Store the GPU use of all hosts, a point each half minute; the last report is now."""
+    now = clock.now()
+    begin = now.timestamp() - 30 * len(means)
+    GpuUse.objects.create(
+        attempt=attempt,
+        job_id=attempt.job_id,
+        at=now,
+        busy_at=now - timedelta(minutes=idle_min),
+        points=[
+            [begin + 30 * number, 4, mean, max(0.0, mean - 9)] for number, mean in enumerate(means)
+        ],
+    )
 
 
 def _at_work(rank: int, gpus: int, number: int, points: int) -> dict[str, Any]:

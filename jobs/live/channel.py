@@ -40,6 +40,12 @@ def publish_on_commit(job: Job) -> None:
     transaction.on_commit(lambda: _publish(topics, {"job": job.pk}), robust=True)
 
 
+def publish_use_on_commit(job: Job) -> None:
+    """Publish after commit that the GPU use of `job` changed, which the queue does not show."""
+    topics = {job_topic(job.pk), project_topic(job.project_id)}
+    transaction.on_commit(lambda: _publish(topics, {"job": job.pk}), robust=True)
+
+
 def publish_queue_on_commit() -> None:
     """Publish after commit that the queue has to be read again."""
     transaction.on_commit(lambda: _publish({QUEUE_TOPIC}, {}), robust=True)

@@ -12,6 +12,7 @@ from jobs.models.follow_lease import FollowLease
 from jobs.models.former_slug import FormerSlug
 from jobs.models.gateway_head import GatewayHead
 from jobs.models.gateway_session import GatewaySession
+from jobs.models.gpu_use import GpuUse
 from jobs.models.handed_secrets import HandedSecrets
 from jobs.models.host_metrics import HostMetrics
 from jobs.models.idempotency_key import IdempotencyKey
@@ -55,6 +56,7 @@ __all__ = [
     "FormerSlug",
     "GatewayHead",
     "GatewaySession",
+    "GpuUse",
     "HandedSecrets",
     "HostMetrics",
     "IdempotencyKey",

@@ -170,6 +170,17 @@ class Job(models.Model):
                 condition=Q(status=JobStatus.QUEUED) & REQUESTS_REUSE,
                 name="job_takes_kept",
             ),
+            # What ended lately, for the overview.
+            models.Index(
+                fields=["project", "-ended_at"],
+                condition=Q(ended_at__isnull=False),
+                name="job_by_end",
+            ),
+            models.Index(
+                fields=["project", "gpu_type", "-id"],
+                condition=Q(gpu_count__gt=0),
+                name="job_by_gpu",
+            ),
             # A name means the newest job of that name.
             models.Index(fields=["project", "name", "-id"], name="job_by_name"),
         )

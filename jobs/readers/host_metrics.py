@@ -20,6 +20,7 @@ from jobs.policies.series import (
     percent,
 )
 from jobs.readers.chosen_attempt import chosen_attempt
+from jobs.readers.gpu_use import gpu_use_series
 from monarch_client.wire.metrics import Columns, Host, HostGpu, Hosts, Series
 
 EVERYTHING = MOST_POINTS + 2 * MOST_RECENT
@@ -72,7 +73,9 @@ def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> Ho
     job = job_for(actor, slug, job_id)
     attempt = chosen_attempt(job, choice.attempt)
     if attempt is None:
-        return Hosts(attempt=None, is_over=False, is_final=job.is_final, hosts=[], series=None)
+        return Hosts(
+            attempt=None, is_over=False, is_final=job.is_final, hosts=[], series=None, gpu_use=None
+        )
     is_over = attempt.ended_at is not None
     return Hosts(
         attempt=attempt.number,
@@ -80,6 +83,7 @@ def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> Ho
         is_final=is_over and (job.is_final or choice.attempt is not None),
         hosts=[*_hosts(attempt)],
         series=None if choice.rank is None else _series(attempt, choice.rank, choice.points),
+        gpu_use=gpu_use_series(attempt),
     )
 
 

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db import connection
+from django.db.models import Count, Exists, Max, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.urls import reverse
 
 from jobs.errors import InvalidCursorError
 from jobs.limits import walltime_of
-from jobs.models import Job, Project, Queue, ScheduleRun
+from jobs.models import GpuUse, Job, Project, Queue, ScheduleRun
 from jobs.permissions import Actor, Verb, jobs_of, require, verbs_of
+from jobs.readers.gpu_use import gpu_use_of
 from jobs.statuses import JobKind, JobStatus
 from monarch_client.wire import jobs as wire
 
@@ -33,6 +35,7 @@ class JobFilter:
     kind: str = ""
     array: int | None = None
     parent: int | None = None
+    gpu: str = ""
     q: str = ""
 
 
@@ -48,6 +51,11 @@ class JobTable:
     def has_costs(self) -> bool:
         """Whether any of these jobs has a known cost."""
         return any(row.usd is not None for row in self.rows)
+
+    @property
+    def has_gpu_use(self) -> bool:
+        """Whether hosts of any of these jobs reported GPUs."""
+        return any(row.gpu_use is not None for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +121,33 @@ def status_counts(actor: Actor, project: Project) -> dict[str, int]:
     return {row["status"]: row["n"] for row in rows.order_by()}
 
 
+# Distinct values without reading all rows: one step in the index for each.
+_GPU_TYPES = """
+WITH RECURSIVE found AS (
+    (SELECT gpu_type FROM jobs_job WHERE project_id = %(project)s AND gpu_count > 0
+     ORDER BY gpu_type LIMIT 1)
+    UNION ALL
+    SELECT (SELECT gpu_type FROM jobs_job WHERE project_id = %(project)s AND gpu_count > 0
+            AND gpu_type > found.gpu_type ORDER BY gpu_type LIMIT 1)
+    FROM found WHERE found.gpu_type IS NOT NULL
+)
+SELECT gpu_type FROM found WHERE gpu_type <> ''
+"""
+
+
+def gpu_types(actor: Actor, project: Project) -> list[str]:
+    """List the types of GPUs that the project's jobs request or requested, by name."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    with connection.cursor() as cursor:
+        cursor.execute(_GPU_TYPES, {"project": project.pk})
+        return [row[0] for row in cursor.fetchall()]
+
+
 def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """Annotate the jobs with all that `job_row` reads, in one query."""
+    """Annotate the jobs with all that `job_row` reads, in two queries."""
     rows = jobs.select_related("project", "submitted_by", "schedule_run__schedule")
+    newest_first = GpuUse.objects.order_by("-attempt_id")
+    rows = rows.prefetch_related(Prefetch("gpu_uses", newest_first, to_attr="newest_gpu_uses"))
     return rows.annotate(
         attempt_number=Max("attempts__number"),
         attempt_count=Count("attempts"),
@@ -143,6 +175,9 @@ def job_row(job: Job, rights: Rights) -> wire.Job:
         hint=job.hint,
         exit_code=job.exit_code,
         num_nodes=job.num_nodes,
+        gpu_type=job.gpu_type,
+        gpu_count=job.gpu_count,
+        gpu_use=gpu_use_of(job),
         backend=job.backend_name,
         queue=job.queue_name,
         priority=job.priority,
@@ -219,6 +254,8 @@ def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
         jobs = jobs.filter(submitted_by__username=flt.user)
     if flt.name:
         jobs = jobs.filter(name=flt.name)
+    if flt.gpu:
+        jobs = jobs.filter(gpu_type=flt.gpu.upper(), gpu_count__gt=0)
     if flt.kind:
         jobs = jobs.filter(kind=flt.kind)
     of = {"array": flt.array, "parent": flt.parent}.items()

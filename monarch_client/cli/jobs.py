@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -32,15 +33,46 @@ def _why(job: Job) -> str:
     return "" if job.status == "SUCCEEDED" else job.wait_message or job.stop_reason
 
 
-COLUMNS = {
+COLUMNS: dict[str, Callable[[Job], str]] = {
     "ID": lambda job: str(job.id),
     "NAME": lambda job: job.name,
     "STATUS": lambda job: job.status,
-    "NODES": lambda job: str(job.num_nodes),
+    "NODES": lambda job: job.machines,
     "USER": lambda job: job.submitted_by,
     "AGE": lambda job: age(job.created_at),
     "WHY": _why,
 }
+
+
+def _columns(jobs: list[Job]) -> dict[str, Callable[[Job], str]]:
+    """Return the columns; that of the GPU use only if one of the jobs has it."""
+    if all(job.gpu_use is None for job in jobs):
+        return COLUMNS
+    columns = {}
+    for name, show in COLUMNS.items():
+        columns[name] = show
+        if name == "NODES":
+            columns["GPU USE"] = _gpu_use
+    return columns
+
+
+def _gpu_use(job: Job) -> str:
+    use = job.gpu_use
+    if use is None:
+        return ""
+    if use.idle_since is not None:
+        return f"idle {age(use.idle_since)}"
+    value = use.mean if use.now is None else use.now
+    return "" if value is None else f"{value:.0f} %"
+
+
+def _gpu_facts(job: Job) -> str:
+    use = job.gpu_use
+    if use is None or use.mean is None:
+        return ""
+    mean = f"mean {use.mean:.0f} %"
+    lowest = "" if use.lowest is None else f", lowest host {use.lowest:.0f} %"
+    return f"{_gpu_use(job)}, {mean}{lowest}" if use.now is not None else f"{mean}{lowest}"
 
 
 def _what(event: Event) -> str:
@@ -63,6 +95,7 @@ EVENT_COLUMNS = {
 @click.option("--user", "-u", default="", help='A user name, or "me".')
 @click.option("--name", default="", help="Exactly this name.")
 @click.option("--parent", type=int, help="Jobs that this job's program submitted.")
+@click.option("--gpu", default="", help="GPUs of this type, such as H100.")
 @click.option("--search", "q", default="", help="Part of a name, or an id.")
 @click.option("--limit", "-n", type=click.IntRange(1, 200), default=20, show_default=True)
 @output_options
@@ -71,7 +104,7 @@ def ps(session: Session, /, project: str | None, output: Output, **filters: Any)
     """List jobs, newest first."""
     filters["status"] = tuple(filters["status"].upper().split(",")) if filters["status"] else ()
     page = session.client.jobs(session.project(project), **filters)
-    output.rows(page.results, COLUMNS)
+    output.rows(page.results, _columns(page.results))
 
 
 @click.command()
@@ -141,7 +174,8 @@ def _show_job(job: Job, attempts: list[Attempt], most_workers: int) -> None:
         "Message": job.message,
         "What to do": job.hint,
         "Exit code": "" if job.exit_code is None else str(job.exit_code),
-        "Nodes": f"{job.num_nodes} on {job.backend}",
+        "Nodes": f"{job.machines} on {job.backend}",
+        "GPU use": _gpu_facts(job),
         "Cost": dollars(job.usd),
         "Submitted": f"{age(job.created_at)} ago by {job.submitted_by}",
         "Rerun of": str(job.rerun_of or ""),

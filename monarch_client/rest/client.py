@@ -69,7 +69,7 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
     def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
         """List jobs, newest first.
 
-        `filters`: user ("me" or a name), name, kind, parent, q, limit.
+        `filters`: user ("me" or a name), name, kind, gpu, parent, q, limit.
         """
         params = given({"status": ",".join(status), **filters})
         answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from monarch_client.errors import SpecError
-from monarch_client.wire.values import Moment, Usd
+from monarch_client.wire.metrics import GpuUse
+from monarch_client.wire.values import Moment, Usd, machines_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,11 @@ class Job:
     hint: str
     exit_code: int | None
     num_nodes: int
+    gpu_type: Annotated[str, Meta(description="In capitals; empty: it requests no GPU.")] = ""
+    gpu_count: Annotated[int, Meta(description="Of all nodes together.")] = 0
+    gpu_use: Annotated[
+        GpuUse | None, Meta(description="Of its last attempt. Null: no host reported a GPU.")
+    ] = None
     backend: str
     queue: str
     priority: int
@@ -69,6 +75,11 @@ class Job:
     can_rerun: bool
     can_delete: bool
     url: Annotated[str, Meta(description="The job's page.")]
+
+    @property
+    def machines(self) -> str:
+        """The nodes with their GPUs, such as `8 x H100:8`."""
+        return machines_text(self.num_nodes, self.gpu_type, self.gpu_count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,34 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuUse:
+    """The use of all GPUs of an attempt, in per cent. Null: not known."""
+
+    at: Annotated[Moment, Meta(description="Of the last report.")]
+    now: Annotated[float | None, Meta(description="The mean of all hosts; null once it is over.")]
+    mean: Annotated[float | None, Meta(description="The mean of all hosts over time.")]
+    lowest: Annotated[
+        float | None, Meta(description="The mean over time of the host that is lowest then.")
+    ]
+    idle_since: Annotated[
+        Moment | None,
+        Meta(description="Since when all GPUs are idle; null: some work, or do not report."),
+    ]
+    recent: Annotated[
+        list[float], Meta(description="The last means of all hosts, the oldest first.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuUseSeries:
+    """The use of all GPUs over time in lists of one length: `t` in seconds since 1970."""
+
+    t: list[float]
+    mean: Annotated[list[float], Meta(description="Of all hosts.")]
+    lowest: Annotated[list[float], Meta(description="Of the lowest host.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hosts:
     """The hosts of one attempt, by rank."""
 
@@ -83,3 +111,6 @@ class Hosts:
     ]
     hosts: list[Host]
     series: Series | None = None
+    gpu_use: Annotated[
+        GpuUseSeries | None, Meta(description="Of all hosts. Null: none reports a GPU.")
+    ] = None

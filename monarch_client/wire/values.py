@@ -19,3 +19,10 @@ Usd: TypeAlias = Annotated[
 ]
 # A point in time with its time zone; the portal writes UTC.
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+
+
+def machines_text(num_nodes: int, gpu_type: str, gpu_count: int) -> str:
+    """Return the machines for people: `8 x H100:8` is 8 nodes with 8 each; without GPUs `8`."""
+    if not gpu_count:
+        return str(num_nodes)
+    return f"{num_nodes} x {gpu_type or 'GPU'}:{gpu_count // max(1, num_nodes)}"

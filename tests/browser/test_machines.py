@@ -19,6 +19,7 @@ from jobs.statuses import ClusterStatus, JobStatus
 from tests.browser.test_pictures import LOOKS, Camera
 from tests.browser.visits import sign_in
 from tests.factories import make_attempt, make_job
+from tests.sample_frames import tell_of_use
 
 CLOUDS = [
     CloudState("Slurm", is_enabled=True),
@@ -32,6 +33,7 @@ GPUS += [GpuState("kubernetes/research", "k1", "A100-80GB", 8, 8)]
 CLUSTERS: list[tuple[str, ClusterStatus, int, int | None, str, str, int, str, str]] = [
     ("grpo-math-7b", ClusterStatus.STARTING, 1, None, "", "", 4, "", ""),
     ("ppo-cartpole", ClusterStatus.UP, 187, None, "slurm/main/gpu", "4x(H100:8)", 4, "79.6", "248"),
+    ("long-idle", ClusterStatus.UP, 95, None, "slurm/main/gpu", "1x(H100:8)", 1, "19.9", "31.5"),
     (
         "sft-baseline",
         ClusterStatus.UP,
@@ -46,6 +48,12 @@ CLUSTERS: list[tuple[str, ClusterStatus, int, int | None, str, str, int, str, st
     ("eval", ClusterStatus.STOPPED, 900, 80, "gcp/us-central1", "1x(g2-standard-8)", 1, "1", "3.1"),
     ("tokenize", ClusterStatus.STOPPING, 30, None, "slurm/main", "1x(64CPUs)", 1, "0", "0.0042"),
 ]
+# GPU use in per cent, a point each half minute.
+USES = {
+    "ppo-cartpole": [20, 65, 88, 91, 86, 90, 93, 89, 40, 88, 92, 91, 90, 87],
+    "sft-baseline": [70, 72, 71, 69, 74, 73, 70, 30, 71, 70],
+    "long-idle": [80, 82, 81, 4, 0, 0, 0, 0, 0, 0, 0, 0],
+}
 
 
 @pytest.fixture(params=LOOKS)
@@ -79,6 +87,8 @@ def clusters(project, ada) -> None:
             backend_name="skypilot",
             status=JobStatus.SUCCEEDED if is_over else JobStatus.RUNNING,
             started_at=now - timedelta(minutes=ago),
+            gpu_type="H100" if "8" in machines[2:] else "",
+            gpu_count=8 * nodes if "8" in machines[2:] else 0,
         )
         ended_at = now - timedelta(minutes=idle or 0) if is_over else None
         spent = Decimal(usd) if usd else None
@@ -95,6 +105,8 @@ def clusters(project, ada) -> None:
             is_reusable=idle is not None,
             release_requested_at=now if status == ClusterStatus.STOPPING else None,
         )
+        if name in USES:
+            tell_of_use(attempt, USES[name], idle_min=40 if name == "long-idle" else 0)
         for rank in range(nodes):
             Worker.objects.create(
                 attempt=attempt, rank=rank, status="RUNNING", address=f"10.0.0.{rank + 4}:22222"

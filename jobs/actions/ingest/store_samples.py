@@ -1,4 +1,4 @@
-"""The store of hosts' samples: the latest sample of each, and a bounded history.
+"""The store of hosts' samples: the latest of each, a bounded history, and the GPU use of all.
 
 Called inside the transaction of `jobs.actions.ingest.ingest_frames`.
 """
@@ -12,12 +12,14 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from jobs.ground import clock
+from jobs.live.channel import publish_use_on_commit
 from jobs.logs.frames import Frame
 from jobs.logs.lines import moment_of
 from jobs.logs.samples import kept_of
 from jobs.logs.write import locked_head
-from jobs.models import Attempt, HostMetrics
+from jobs.models import Attempt, GpuUse, HostMetrics
 from jobs.policies.gpu_idle import GpuHost, after_sample
+from jobs.policies.gpu_use import GpuSample, with_sample
 from jobs.policies.series import MOST_RECENT, folded, late_after, point_of
 
 # A runner that sends more often, or the same again, is ignored.
@@ -40,6 +42,7 @@ def store_samples(attempt: Attempt, samples: list[Frame]) -> None:
         unique_fields=["attempt", "rank"],
         update_fields=["at", "latest", "recent", "gpus_idle_since"],
     )
+    _store_use(attempt, fresh)
     # Not all hosts of a job at once.
     full = [row.rank for row in fresh if len(row.recent) >= MOST_RECENT + row.rank % MOST_RECENT]
     if full:
@@ -83,6 +86,34 @@ def _idle_since(
             uses = [gpu["utilization"] for gpu in kept_of(sample)["gpus"]]
             host = after_sample(host, at, uses, below, late)
     return host.idle_since if host else None
+
+
+def _store_use(attempt: Attempt, rows: Iterable[HostMetrics]) -> None:
+    """Add the new samples of hosts with GPUs to the use of the attempt's GPUs."""
+    samples = [
+        GpuSample(row.at, [gpu["utilization"] for gpu in row.latest["gpus"]])
+        for row in rows
+        if row.latest["gpus"]
+    ]
+    if not samples:
+        return
+    late = late_after(settings.MPORTAL_METRICS_SECONDS)
+    known = GpuUse.objects.filter(attempt=attempt).first()
+    use = known.use if known else None
+    for sample in samples:
+        use = with_sample(use, sample, late)
+    assert use is not None  # noqa: S101 - there is a sample
+    GpuUse(
+        attempt=attempt,
+        job_id=attempt.job_id,
+        at=use.at,
+        busy_at=use.busy_at,
+        points=use.points,
+        step_s=use.step_s,
+    ).save(force_insert=known is None, force_update=known is not None)
+    # Pages show a new point, not each report.
+    if known is None or known.use.begins_at != use.begins_at:
+        publish_use_on_commit(attempt.job)
 
 
 def _moment(sample: Frame) -> datetime:

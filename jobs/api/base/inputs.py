@@ -126,6 +126,12 @@ class JobQuery(serializers.Serializer[Any]):
         max_value=2**62,
         help_text="Only jobs that the program of this job submitted.",
     )
+    gpu = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Only jobs that request GPUs of this type, such as H100.",
+    )
     q = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="Looks in names and ids."
     )

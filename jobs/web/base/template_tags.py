@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.ground.clock import now
+from jobs.readers.gpu_use import LISTED_AFTER
 from jobs.readers.named_jobs import NAMED_JOB
 from jobs.statuses import (
     CatchUpPolicy,
@@ -66,6 +68,28 @@ def bar(percent: float | None) -> SafeString:
     )
 
 
+# Of a sparkline; hosts report within seconds, so its points are evenly spaced.
+_SPARK_WIDTH, _SPARK_HEIGHT = 60, 16
+
+
+@register.simple_tag
+def sparkline(values: Sequence[float]) -> SafeString:
+    """Draw values from 0 to 100 as a small line; the number beside it is what is read out."""
+    shown = values if len(values) > 1 else [*values, *values]
+    step, per_unit = _SPARK_WIDTH / max(1, len(shown) - 1), (_SPARK_HEIGHT - 2) / 100
+    points = " ".join(
+        f"{place * step:.1f},{_SPARK_HEIGHT - 1 - per_unit * min(100.0, value):.1f}"
+        for place, value in enumerate(shown)
+    )
+    return format_html(
+        '<svg class="spark" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-hidden="true">'
+        '<polyline points="{}"></polyline></svg>',
+        _SPARK_WIDTH,
+        _SPARK_HEIGHT,
+        points,
+    )
+
+
 register.filter("percent", figures.percent)
 register.filter("short_name", figures.short_name)
 register.filter("amount", figures.amount)
@@ -98,6 +122,23 @@ def ago(moment: datetime | None) -> SafeString | str:
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
         words_ago((now() - moment).total_seconds()),
     )
+
+
+@register.simple_tag
+def for_span(since: datetime) -> SafeString:
+    """Format the time since a moment in one unit, as "40 min"; the script counts on."""
+    return format_html(
+        '<time datetime="{}" title="{}" data-span>{}</time>',
+        since.isoformat(),
+        since.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        figures.span((now() - since).total_seconds()),
+    )
+
+
+@register.filter
+def is_long_idle(since: datetime | None) -> bool:
+    """Whether GPUs are idle for long enough to point it out in a list."""
+    return since is not None and now() - since >= LISTED_AFTER
 
 
 @register.simple_tag

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from jobs.web.base import figures
-from monarch_client.wire.metrics import HostGpu, Series
+from monarch_client.wire.metrics import GpuUseSeries, HostGpu, Series
 
 WIDTH, HEIGHT = 340, 132
 LEFT, RIGHT, TOP, BOTTOM = 54, 334, 8, 112
@@ -92,6 +92,12 @@ def charts_of(series: Series, gpus: Sequence[HostGpu]) -> list[Chart]:
     scale = _Scale(columns.t, series.step_s)
     known = [(kind, [each for each in lines if _known(each[1])]) for kind, lines in wanted]
     return [_chart(kind, lines, scale) for kind, lines in known if lines]
+
+
+def use_chart(series: GpuUseSeries) -> Chart:
+    """Return the chart of the GPU use of all hosts: their mean, and the lowest of them."""
+    lines: list[tuple[str, Values]] = [("Mean", series.mean), ("Lowest host", series.lowest)]
+    return _chart(_Kind("GPU use", figures.percent, 100), lines, _Scale(series.t, 0.0))
 
 
 def _named(names: list[str], columns: list[list[Any]]) -> list[tuple[str, Values]]:

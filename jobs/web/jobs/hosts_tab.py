@@ -14,7 +14,7 @@ from jobs.permissions import Actor
 from jobs.readers.host_metrics import HostChoice, host_metrics
 from jobs.web.base.access import signed_in
 from jobs.web.base.figures import percent
-from jobs.web.jobs.charts import charts_of
+from jobs.web.jobs.charts import charts_of, use_chart
 from monarch_client.wire.metrics import Host, Hosts
 
 # More hosts than these are a grid, colored by one value of each.
@@ -62,6 +62,7 @@ def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
         "kinds": [(kind, _KINDS[kind]) for kind in kinds],
         "by": by,
         "summary": _summary(found),
+        "use_chart": use_chart(found.gpu_use) if found.gpu_use else None,
         "charts": charts_of(found.series, gpus) if found.series else [],
     }
 

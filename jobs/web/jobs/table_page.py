@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from jobs.errors import InvalidCursorError
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may, project_for
-from jobs.readers.job_table import JobFilter, job_table, status_counts
+from jobs.readers.job_table import JobFilter, gpu_types, job_table, status_counts
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
@@ -42,6 +42,7 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
         context = table_context(actor, project, request.GET)
     except InvalidCursorError:
         return _first_page(request)
+    context["gpu_types"] = gpu_types(actor, project)
     return render_page(request, actor, "jobs/table.html", context, project=project)
 
 
@@ -93,6 +94,7 @@ def filter_of(query: QueryDict) -> JobFilter:
         status=tuple(status for status in statuses if status in JobStatus.values),
         user=_word(query, "user"),
         kind=kind if kind in JobKind.values else "",
+        gpu=_word(query, "gpu").strip().upper(),
         q=_word(query, "q").strip(),
     )
 

@@ -62,7 +62,7 @@ class _Table:
 
     rows: dict[str, _Element]
     around: tuple[_Element, ...]
-    frame: tuple[bool, bool]
+    frame: tuple[bool, ...]
     # The table before, and the event since then: almost all readers need the same.
     _before: tuple[_Table, Piece | None] | None = field(default=None, compare=False, repr=False)
 
@@ -136,7 +136,7 @@ def _rendered(context: dict[str, Any]) -> _Table:
         f"job-{job.id}": _element("jobs/_row.html", {**context, "job": job}) for job in table.rows
     }
     around = tuple(_element(name, context) for name in ("jobs/_chips.html", "jobs/_pager.html"))
-    return _Table(rows, around, frame=(table.has_costs, bool(table.rows)))
+    return _Table(rows, around, frame=(table.has_costs, table.has_gpu_use, bool(table.rows)))
 
 
 def _element(template: str, context: dict[str, Any]) -> _Element:

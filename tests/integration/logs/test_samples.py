@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from jobs.actions.jobs.delete import delete_job
 from jobs.errors import InvalidFrameError
 from jobs.ground import clock
-from jobs.models import Attempt, Cluster, HostMetrics, Job, LogHead
+from jobs.models import Attempt, Cluster, GpuUse, HostMetrics, Job, LogHead
 from jobs.policies.series import MOST_RECENT
 from jobs.statuses import ClusterStatus, JobStatus, Role
 from tests.factories import make_actor
@@ -35,6 +35,19 @@ def test_the_newest_sample_of_each_host_is_its_latest(attempt, post) -> None:
     assert row.latest["gpus"][0]["utilization"] == 97
     assert [point[2] for point in row.recent] == [30.0, 40.0]
     assert row.at.timestamp() == T0 + 30
+
+
+def test_the_gpu_use_of_all_hosts_is_stored_beside_them(attempt, post) -> None:
+    post(sample(0, gpus=[gpu(0, 90), gpu(1, 100)]), sample(2, rank=1, gpus=[gpu(0, 45)]))
+    post(sample(4, rank=1), sample(60, gpus=[gpu(0, 1.0)]))
+    use = GpuUse.objects.get(attempt=attempt).use
+    assert [point[1:] for point in use.points] == [[2, 70.0, 45], [1, 1.0, 1.0]]
+    assert (use.at.timestamp(), use.busy_at.timestamp()) == (T0 + 60, T0 + 2)
+
+
+def test_a_job_without_gpus_has_no_gpu_use(attempt, post) -> None:
+    post(sample(0), sample(0, rank=1))
+    assert not GpuUse.objects.exists()
 
 
 def test_samples_are_neither_acknowledged_nor_lines(attempt, post) -> None:

@@ -33,6 +33,31 @@ def test_ps_lists_jobs_in_columns(mportal, portal):
     assert second.endswith("USER_CODE")
 
 
+USE = {
+    "at": "2030-01-01T00:00:00+00:00",
+    "now": 87.2,
+    "mean": 82.0,
+    "lowest": 45.0,
+    "idle_since": None,
+    "recent": [80.0, 87.2],
+}
+
+
+def test_ps_and_get_show_gpus_and_their_use(mportal, portal):
+    gpus = {"num_nodes": 8, "gpu_type": "H100", "gpu_count": 64, "gpu_use": USE}
+    portal.on(JOBS, page([job_json(**gpus), job_json(id=7)]))
+    header, first, second = mportal("ps", "--gpu", "h100").stdout.splitlines()
+    assert header.split("  ")[0] == "ID" and "GPU USE" in header
+    assert "8 x H100:8" in first and "87 %" in first
+    assert "%" not in second
+    assert portal.seen(JOBS)[0].url.params["gpu"] == "h100"
+    portal.on(JOB, ok(job_json(**gpus)))
+    portal.on(f"{JOB}/attempts", page([]))
+    text = mportal("get", "42").stdout
+    assert "Nodes       8 x H100:8 on" in text
+    assert "GPU use     87 %, mean 82 %, lowest host 45 %" in text
+
+
 def test_ps_sends_the_requested_filters(mportal, portal):
     portal.on(JOBS, page([]))
     mportal("ps", "-s", "running,queued", "-u", "me", "-n", "5", "--search", "tr")

@@ -23,6 +23,13 @@ export function wordsFor(seconds) {
   return `${Math.floor(whole / DAY)} d ${Math.floor((whole % DAY) / HOUR)} h`;
 }
 
+// As figures.span in Python.
+export function wordsSpan(seconds) {
+  for (const [below, unit, word] of [[120, 1, "s"], [7200, MINUTE, "min"], [172800, HOUR, "h"]])
+    if (seconds < below) return `${Math.round(Math.max(0, seconds) / unit)} ${word}`;
+  return `${Math.round(seconds / DAY)} d`;
+}
+
 function clock(moment) {
   const recent = Date.now() - moment < 12 * HOUR * 1000;
   return recent ? time.format(moment) : `${day.format(moment)}, ${time.format(moment)}`;
@@ -38,6 +45,7 @@ function refresh() {
     const seconds = (Date.now() - moment) / 1000;
     if ("ago" in element.dataset) setText(element, wordsAgo(seconds));
     else if ("since" in element.dataset) setText(element, wordsFor(seconds));
+    else if ("span" in element.dataset) setText(element, wordsSpan(seconds));
     else if ("clock" in element.dataset) setText(element, clock(moment));
     const title = full.format(moment);
     if (element.title !== title) element.title = title;

@@ -103,4 +103,5 @@ def test_a_job_that_never_began_has_no_hosts(viewer, project) -> None:
         "is_final": False,
         "hosts": [],
         "series": None,
+        "gpu_use": None,
     }
