@@ -145,7 +145,7 @@ def _merged(points: list[Point]) -> Point:
 
 
 def _weighted(points: Sequence[Point], place: int) -> float | None:
-    counts = sum(point[_COUNT] for point in points)
+    counts: int = sum(point[_COUNT] for point in points)
     if not counts:
         return None
     total: float = sum(point[place] * point[_COUNT] for point in points)
