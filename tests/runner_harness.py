@@ -61,6 +61,7 @@ class RunnerRig:
             "meshes": None,
             "port": 22222,
             "hub_port": 22223,
+            "node_port": 22224,
             "tls": None,
             "python": sys.executable,
             "timeouts": dict(SHORT_TIMEOUTS),

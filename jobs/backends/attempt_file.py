@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobs.backends.base import LaunchRequest
 from monarch_client.runner.base.config import FORMAT
@@ -14,10 +14,19 @@ from monarch_client.spec.portal_keys import DEFAULT_PORT, PARENTS_DRIVER
 LAST_PORT = 65535
 
 
-def ports_of(spec: dict[str, Any]) -> tuple[int, int]:
-    """Return the port of the workers and the port of the runners."""
+class Ports(NamedTuple):
+    """The ports of Monarch's workers, of the runner of rank 0, and of each node's streams."""
+
+    workers: int
+    hub: int
+    nodes: int = DEFAULT_PORT + 2
+
+
+def ports_of(spec: dict[str, Any]) -> Ports:
+    """Return the ports that the specification sets: the workers' and the next two."""
     port = int(spec.get("portal", {}).get("port") or DEFAULT_PORT)
-    return port, port + 1 if port < LAST_PORT else port - 1
+    hub = port + 1 if port < LAST_PORT else port - 1
+    return Ports(port, hub, max(port, hub) + 1 if hub < LAST_PORT else port - 2)
 
 
 def authority_for(request: LaunchRequest) -> Authority:
@@ -35,7 +44,7 @@ def attempt_file(
 ) -> dict[str, Any]:
     """Build the content of attempt.json. Without `addresses` the node finds them out itself."""
     spec = request.spec
-    port, hub_port = ports_of(spec)
+    port, hub_port, node_port = ports_of(spec)
     workdir = spec.get("workdir")
     nodes = None if addresses is None else _nodes(addresses)
     block = PortalBlock.from_dict(spec.get("portal", {}))
@@ -61,6 +70,7 @@ def attempt_file(
         "serves_parent": block.driver == PARENTS_DRIVER,
         "port": port,
         "hub_port": hub_port,
+        "node_port": node_port,
         "tls": {"ca_cert": authority.certificate, "ca_key": authority.key},
         "python": "python3",
         "timeouts": {"grace_s": grace_s},

@@ -12,11 +12,12 @@ from jobs.gateway.background import Background
 from jobs.gateway.links import Link, Side
 from jobs.gateway.rates import Bucket, Meter
 from jobs.gateway.streams import HeadStream, Message, SessionStream, csr_in, number_in
-from monarch_client.runner.gateway.links import PROXY, WORKER
+from monarch_client.runner.gateway.links import NODE, PROXY, WORKER
 
 # What heads send to all sessions of their attempt.
 _TO_ALL = frozenset({"lost_hosts"})
-_KINDS = frozenset({WORKER, PROXY})
+# What the hello of a head calls the targets of links, by their kind.
+_GROUPS = {WORKER: "workers", PROXY: "workers", NODE: "nodes"}
 # Unanswered requests for a signature, of one session.
 MOST_SIGNING = 8
 _TARGET = ("rank", "kind")
@@ -217,9 +218,10 @@ def _why_no_link(session: SessionStream, head: HeadStream | None, target: Messag
     if session.is_full:
         return "Too many links."
     kind = target["kind"]
-    if not isinstance(kind, str) or kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _GROUPS:
         return "There are no links of this kind."
     rank = number_in(target, "rank")
-    if rank is None or not head.has_rank(rank):
-        return "The job has no worker of this rank."
+    if rank is None or not head.has_rank(rank, _GROUPS[kind]):
+        what = "node" if kind == NODE else "worker"
+        return f"The job has no {what} of this rank."
     return ""

@@ -69,10 +69,10 @@ class HeadStream(Stream):
         self.attempt_id = attempt_id
         self.hello: Message = {}
 
-    def has_rank(self, rank: int) -> bool:
-        """Whether its hello lists a worker of this rank."""
-        workers = self.hello.get("workers")
-        listed = workers if isinstance(workers, list) else []
+    def has_rank(self, rank: int, group: str) -> bool:
+        """Whether its hello lists this rank in the `group`: `workers` or `nodes`."""
+        found = self.hello.get(group)
+        listed = found if isinstance(found, list) else []
         return any(isinstance(each, dict) and number_in(each, "rank") == rank for each in listed)
 
 

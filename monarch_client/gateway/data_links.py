@@ -1,7 +1,8 @@
-"""The local socket that Monarch connects to: each connection becomes a link through the portal.
+"""The local sockets of a session: each connection becomes a link through the portal.
 
-While the portal is away, connections are accepted and held: Monarch's own redial, which would be
-refused otherwise and pause for seconds, goes on at the moment that the way is back.
+Monarch connects to one of them, callers of node streams to the other (`node_links`). While the
+portal is away, connections of Monarch are accepted and held: its own redial, which would be refused
+otherwise and pause for seconds, goes on at the moment that the way is back.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,15 @@ _AGAIN_S = 0.5
 
 
 class LocalConnection(asyncio.StreamReaderProtocol):
-    """A connection of Monarch's, with the event of its end, which reading would find too late."""
+    """A local connection, with the event of its end, which reading would find too late."""
 
-    def __init__(self, links: DataLinks) -> None:
+    def __init__(self, serve: Serve) -> None:
         self.is_gone = asyncio.Event()
         super().__init__(asyncio.StreamReader(limit=MESSAGE_BYTES), self._begin)
-        self._links = links
+        self._serve = serve
 
     def eof_received(self) -> bool | None:
-        """Note that Monarch closed the connection."""
+        """Note that the program closed the connection."""
         self.is_gone.set()
         return super().eof_received()
 
@@ -46,7 +47,12 @@ class LocalConnection(asyncio.StreamReaderProtocol):
         super().connection_lost(error)
 
     async def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._links.serve(self, reader, writer)
+        await self._serve(self, reader, writer)
+
+
+Serve = Callable[
+    [LocalConnection, asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]
+]
 
 
 class DataLinks:
@@ -68,18 +74,17 @@ class DataLinks:
         try:
             remote = await self._open(0)
         except (OSError, WebSocketException, FinalRefusalError) as error:
-            raise RefusedError(_reason_of(error)) from error
+            raise RefusedError(reason_of(error)) from error
         try:
-            await TlsStream(remote, self._folder).handshake()
+            tls = await self.secured(remote)
         except (OSError, WebSocketException) as error:
-            raise RefusedError(_reason_of(error)) from error
-        finally:
-            remote.transport.abort()
+            raise RefusedError(reason_of(error)) from error
+        tls.abort()
 
     async def listen(self, listener: socket.socket) -> asyncio.AbstractServer:
         """Serve the connections of a listening socket."""
         loop = asyncio.get_running_loop()
-        return await loop.create_unix_server(lambda: LocalConnection(self), sock=listener)
+        return await loop.create_unix_server(lambda: LocalConnection(self.serve), sock=listener)
 
     def cut(self) -> None:
         """Close the connections of all links, so that Monarch opens them again."""
@@ -93,47 +98,65 @@ class DataLinks:
         writer: asyncio.StreamWriter,
     ) -> None:
         """Carry the bytes of one local connection until either side ends."""
+        with self.numbered(writer) as link:
+            try:
+                remote = await unless(local.is_gone, self._open(link))
+                if remote is not None:
+                    await self.carry(await self.secured(remote), reader, writer)
+            except (OSError, WebSocketException, FinalRefusalError):
+                pass  # Monarch opens the link again
+
+    @contextlib.contextmanager
+    def numbered(self, writer: asyncio.StreamWriter) -> Iterator[int]:
+        """Yield a free number for the link of a local connection, which is closed at the end."""
         link = next(n for n in range(len(self._used) + 1) if n not in self._used)
         self._used[link] = writer
         try:
-            remote = await _unless(local.is_gone, self._open(link))
-            if remote is not None:
-                await self._carry(remote, reader, writer)
-        except (OSError, WebSocketException, FinalRefusalError):
-            pass  # Monarch opens the link again
+            yield link
         finally:
             del self._used[link]
             writer.transport.abort()
 
-    async def _carry(
-        self, remote: ClientConnection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        """Carry bytes both ways until one side ends."""
+    async def open_once(self, link: int, rank: int, kind: str) -> ClientConnection:
+        """Open a link's way. RefusedError, TimeoutError; OSError, WebSocketException."""
+        self._generation += 1
+        dial = await self._stream.request(
+            "link", link=link, generation=self._generation, rank=rank, kind=kind
+        )
+        return await self._dialer.dial(PATH, str(dial["token"]))
+
+    async def secured(self, remote: ClientConnection) -> TlsStream:
+        """Return the TLS of an open way. ssl.SSLError, WebSocketException: there is none."""
         tls = TlsStream(remote, self._folder)
-        ways: list[asyncio.Task[None]] = []
         try:
             await tls.handshake()
-            ways = [
-                asyncio.create_task(self._send(reader, tls)),
-                asyncio.create_task(self._receive(tls, writer)),
-            ]
+        except BaseException:
+            tls.abort()
+            raise
+        return tls
+
+    async def carry(
+        self, tls: TlsStream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Carry bytes both ways until one side ends."""
+        ways = [
+            asyncio.create_task(self._send(reader, tls)),
+            asyncio.create_task(self._receive(tls, writer)),
+        ]
+        try:
             done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in done:
                 way.result()
         finally:
-            remote.transport.abort()
+            tls.abort()
             writer.transport.abort()
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _open(self, link: int) -> ClientConnection:
         """Open the link's way through the portal, as soon as there is one."""
         while True:
-            self._generation += 1
             with contextlib.suppress(TimeoutError, RefusedError):
-                dial = await self._stream.request(
-                    "link", link=link, generation=self._generation, rank=RANK, kind=self.kind
-                )
-                return await self._dialer.dial(PATH, str(dial["token"]))
+                return await self.open_once(link, RANK, self.kind)
             await asyncio.sleep(_AGAIN_S)
 
     async def _send(self, reader: asyncio.StreamReader, tls: TlsStream) -> None:
@@ -148,17 +171,17 @@ class DataLinks:
             self._stream.note_progress()
 
 
-def _reason_of(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Return why a link ended: the head's reason if it gave one."""
     if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.reason:
         return error.rcvd.reason
     return str(error) or type(error).__name__
 
 
-async def _unless(
+async def unless(
     gone: asyncio.Event, opening: Coroutine[Any, Any, ClientConnection]
 ) -> ClientConnection | None:
-    """Return the opened connection; None if Monarch closed its own meanwhile."""
+    """Return the opened connection; None if the program closed its own meanwhile."""
     opened = asyncio.create_task(opening)
     left = asyncio.create_task(gone.wait())
     try:

@@ -34,7 +34,7 @@ END_S = 5.0
 _BACKLOG = 16
 _LOG = "link.log"
 # Short: a path of a Unix socket has 100 characters on some systems.
-_SOCKET = "s"
+_SOCKET, _NODE_SOCKET = "s", "n"
 _AGAIN_S = 1.0
 # By event: the message, and the field that it shows.
 _WARNINGS = {
@@ -71,11 +71,11 @@ class Link:
         self._folder = folder
         self._hooks = hooks
         self._away_limit_s = away_limit_s
-        path = folder / _SOCKET
-        self.address = f"ipc://{path}"
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
-        self._listener.listen(_BACKLOG)
+        self.address = f"ipc://{folder / _SOCKET}"
+        # Where callers of node streams connect.
+        self.node_socket = folder / _NODE_SOCKET
+        self._listener = _listener(folder / _SOCKET)
+        self._node_listener = _listener(self.node_socket)
         self._process: subprocess.Popen[str] | None = None
         self._starts = 0
         self._away_since: float | None = None
@@ -112,6 +112,7 @@ class Link:
             except subprocess.TimeoutExpired:
                 process.kill()
         self._listener.close()
+        self._node_listener.close()
 
     def _wait_for(self, event: threading.Event, problem: str) -> None:
         is_set = event.wait(OPEN_S)
@@ -127,6 +128,7 @@ class Link:
             credential=self._credential,
             folder=str(self._folder),
             listener=self._listener.fileno(),
+            node_listener=self._node_listener.fileno(),
             first_generation=self._starts * GENERATIONS,
             away_s=away_s,
             away_limit_s=self._away_limit_s,
@@ -143,7 +145,7 @@ class Link:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                pass_fds=[self._listener.fileno()],
+                pass_fds=[settings.listener, settings.node_listener],
                 # Ctrl-C is the program's.
                 start_new_session=True,
                 text=True,
@@ -211,6 +213,13 @@ class Link:
         self._is_ready.set()
         if is_running and not self._is_closed.is_set():
             self._hooks.on_loss(error)
+
+
+def _listener(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(_BACKLOG)
+    return listener
 
 
 def _piped(pipe: IO[str] | None) -> IO[str]:

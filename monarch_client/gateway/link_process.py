@@ -29,7 +29,9 @@ from monarch_client.attaching.errors import AttachError
 from monarch_client.gateway import certificates
 from monarch_client.gateway.data_links import RANK, WORKER, DataLinks
 from monarch_client.gateway.dialing import Dialer
+from monarch_client.gateway.node_links import listen_for_nodes
 from monarch_client.gateway.session_stream import LostError, RefusedError, SessionStream
+from monarch_client.runner.gateway.links import NODE
 
 _AGAIN_S = 5.0
 # Restarts of this process make links newer than those of the process before.
@@ -40,14 +42,17 @@ GENERATIONS = 1 << 20
 class LinkSettings:
     """The settings of a link process. `credential`: a ticket, or a session's secret.
 
-    `kind`: what the head connects the links to, the workers or the driver of mesh proxies.
-    `listener`: the number of the open, listening socket that Monarch connects to.
+    `kind`: what the head connects the links to: the workers, the driver of mesh proxies, or (NODE)
+    nothing but the streams of nodes.
+    `listener`, `node_listener`: the numbers of the open, listening sockets that Monarch and the
+    callers of node streams connect to.
     """
 
     portal_url: str
     credential: str
     folder: str
     listener: int
+    node_listener: int
     first_generation: int = 0
     away_s: float = 0.0
     away_limit_s: float | None = None
@@ -66,6 +71,7 @@ class LinkProcess:
     def __init__(self, settings: LinkSettings) -> None:
         self._folder = Path(settings.folder)
         self._listener = socket.socket(fileno=settings.listener)
+        self._node_listener = socket.socket(fileno=settings.node_listener)
         dialer = Dialer(settings.portal_url, settings.token)
         self._stream = SessionStream(
             dialer,
@@ -99,7 +105,7 @@ class LinkProcess:
         """Have the head sign a certificate, now and whenever half of its life has passed."""
         is_certified = certificates.is_certified(self._folder)
         if is_certified:  # by the process before this one
-            await self._links.listen(self._listener)
+            await self._listen()
         request = await asyncio.to_thread(certificates.make_request, self._folder)
         while True:
             try:
@@ -115,13 +121,19 @@ class LinkProcess:
             certificates.install(self._folder, signed["leaf"], signed["ca"])
             if not is_certified:
                 await self._probe()
-                await self._links.listen(self._listener)
+                await self._listen()
                 is_certified = True
             report("ready")
             await asyncio.sleep(max(_AGAIN_S, (signed["not_after"] - time.time()) / 2))
 
+    async def _listen(self) -> None:
+        await self._links.listen(self._listener)
+        await listen_for_nodes(self._links, self._node_listener)
+
     async def _probe(self) -> None:
         """Connect to the workers once, since Monarch would give no reason. RefusedError."""
+        if self._links.kind == NODE:
+            return  # each stream has an answer of its own
         try:
             await self._links.probe()
         except RefusedError as error:

@@ -50,6 +50,11 @@ class LinkedSession(ABC, Generic[MeshesT]):
         """The id of the process that owns the network."""
         return self._link.pid
 
+    @property
+    def node_socket(self) -> Path:
+        """The local socket of node streams, see `node_stream`."""
+        return self._link.node_socket
+
     def __enter__(self) -> MeshesT:
         return self.meshes
 

@@ -1,4 +1,4 @@
-"""Mutual TLS with a worker, over the messages of a link: the portal joins ciphertext only.
+"""Mutual TLS with a worker or node, over the messages of a link: the portal joins ciphertext only.
 
 The link process does this and Monarch does not, since Monarch reads its certificate once for all
 reconnects of a link, and this session's are renewed.
@@ -49,6 +49,10 @@ class TlsStream:
             if data or is_over:
                 return data
             await self._exchange()
+
+    def abort(self) -> None:
+        """Close the link at once."""
+        self._remote.transport.abort()
 
     def _has_agreed(self) -> bool:
         try:

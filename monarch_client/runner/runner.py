@@ -8,7 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.attempt.attempt import Attempt
-from monarch_client.runner.base.certificates import CertificateError, has_leaf, mint_leaf
+from monarch_client.runner.base.certificates import CertificateError, ensure_leaf
 from monarch_client.runner.base.first_signals import END_SIGNALS, take_signals
 from monarch_client.runner.base.loop import MainLoop
 from monarch_client.runner.base.process_tree import marked_processes, signal_all
@@ -22,6 +22,7 @@ from monarch_client.runner.journal.recorder import Recorder
 from monarch_client.runner.journal.samples import Samples
 from monarch_client.runner.mesh.watch import MeshWatch
 from monarch_client.runner.node.node import Node
+from monarch_client.runner.node_streams.node_streams import NodeStreams
 from monarch_client.runner.place import Place
 from monarch_client.runner.probes.sampler import Sampler
 from monarch_client.runner.probes.stack_dumps import StackDumps
@@ -54,13 +55,18 @@ class Runner:
         self._sampler = Sampler(self._place)
         self._mesh_watch = MeshWatch(self._place)
         self._gateway = GatewayProcess(self._place)
+        self._streams = NodeStreams(self._place)
         self._stacks = StackDumps(self._place)
-        self._stacks.leave_out = lambda: [self._mesh_watch.admin_process.pid, self._gateway.pid]
+        own = (self._mesh_watch.admin_process, self._gateway.process, self._streams.process)
+        self._stacks.leave_out = lambda: [process.pid for process in own]
         # Sends requests for stack dumps to the other ranks.
         self._request_peers_stacks: Callable[[list[StackRequest]], None] = lambda _requests: None
         self._node = Node(self._place)
-        self._mesh_watch.admin_process.on_out_of_memory = self._node.ignore_oom_kill
-        self._gateway.on_out_of_memory = self._node.ignore_oom_kill
+        for process in own:
+            process.on_out_of_memory = self._node.ignore_oom_kill
+        self._node.on_set_up = self._streams.open
+        # Has the other ranks serve their streams.
+        self._request_peers_streams: Callable[[], None] = lambda: None
         self._attempt: Attempt | None = None
         self._is_lingering = False
 
@@ -98,11 +104,9 @@ class Runner:
     def _mint(self) -> None:
         if self._config.tls is None or not (self._config.is_monarch or self._has_peers):
             return
-        if has_leaf(self._folder.certificates):
-            return
-        names = [self._config.address_of(self._rank), "127.0.0.1", "localhost"]
+        address = self._config.address_of(self._rank)
         try:
-            mint_leaf(self._config.tls, names, self._folder.certificates, self._config.python)
+            ensure_leaf(self._config.tls, address, self._folder.certificates, self._config.python)
         except CertificateError as error:
             self._node.give_up(str(error))
 
@@ -116,7 +120,7 @@ class Runner:
             on_closed=lambda: self._loop.post(self._close),
             on_stop=lambda grace_s: self._loop.post(lambda: self._stop_requested(grace_s)),
             on_stacks=lambda requests: self._loop.post(lambda: self._stacks_requested(requests)),
-            on_gateway=lambda: self._loop.post(self._gateway.request),
+            on_gateway=lambda: self._loop.post(self._gateway_requested),
         )
         carrier = carrier_of(self._place, self._journal, callbacks)
         carrier.start()
@@ -133,11 +137,11 @@ class Runner:
             self._mesh_watch.has_ended = attempt.has_worker_ended
             self._mesh_watch.has_proc_ended = attempt.has_proc_ended
             self._mesh_watch.start()
-            attempt.on_workers = self._workers_are_ready
+            attempt.on_run = self._admit_laptops
             attempt.on_lost = self._gateway.report_lost
             attempt.begin()
 
-    def _workers_are_ready(self, python: str, torchmonarch: str) -> None:
+    def _admit_laptops(self, python: str, torchmonarch: str) -> None:
         """Admit laptops to the workers, which have these versions of Python and torchmonarch."""
         if self._config.waits_for_laptops:
             # There is no driver that requests a watch over its meshes.
@@ -162,6 +166,7 @@ class Runner:
             hub.open()
             attempt.send_goal = hub.send_goal
             self._request_peers_stacks = hub.request_stacks
+            self._request_peers_streams = hub.request_streams
         except (OSError, ValueError) as error:
             where = f"{self._config.address_of(0)}:{self._config.hub_port}"
             self._node.give_up(f"rank 0 cannot listen for the others on {where}: {error}")
@@ -172,6 +177,7 @@ class Runner:
         link = Link(self._place, self._journal)
         link.on_goal = self._node.pursue
         link.on_stacks = self._stacks.request
+        link.on_streams = self._streams.request
         link.on_delivered = self._loop.stop
         link.on_lost = self._end_alone
         self._node.on_change = lambda: link.update(self._node.state)
@@ -206,6 +212,11 @@ class Runner:
     def _stacks_requested(self, requests: list[StackRequest]) -> None:
         self._stacks.request([request for request in requests if request.rank == self._rank])
         self._request_peers_stacks(requests)
+
+    def _gateway_requested(self) -> None:
+        self._streams.request()
+        self._request_peers_streams()
+        self._gateway.request()
 
     def _close(self) -> None:
         """End what still runs here, since the portal has closed the attempt."""

@@ -128,6 +128,7 @@ def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
         "meshes": spec.meshes,
         "port": spec.monarch_port,
         "hub_port": spec.monarch_port + 1,
+        "node_port": spec.monarch_port + 2,
         "tls": {"ca_cert": authority.certificate, "ca_key": authority.key},
         "python": spec.python_exe,
         "torchmonarch": _monarch_version(),

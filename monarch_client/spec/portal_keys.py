@@ -147,7 +147,7 @@ PORTAL_KEYS = (
     ),
     Key(
         "port",
-        "The port on which Monarch's workers listen; runners of several nodes use the next one. "
+        "The port on which Monarch's workers listen; the runners use the next two. "
         "On the local backend another is chosen if a program uses the default one.",
         Whole(1024, 65_000),
         22_222,

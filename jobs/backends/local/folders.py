@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from jobs.backends.attempt_file import Ports
 from jobs.backends.file_locks import is_held, lock_in_time
 from jobs.backends.local.processes import Process, boot_id, process_of
 from jobs.backends.private_files import make_directory, remove_tree, write_private
@@ -38,8 +39,8 @@ class Record:
     ca_cert: str
     ca_key: str
     gpus: list[list[int]]  # numbers, by rank
-    # Replacement ports of workers and runners, if the specification's ports are in use.
-    ports: tuple[int, int] | None = None
+    # Replacements, if the specification's ports are in use.
+    ports: Ports | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class ClusterFolder:
         with suppress(FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
             content = json.loads((self.path / "cluster.json").read_text())
             ports = content.pop("ports", None)
-            return Record(**content, ports=tuple(ports) if ports else None)
+            return Record(**content, ports=Ports(*ports) if ports else None)
         return None
 
     def write_record(self, record: Record) -> None:

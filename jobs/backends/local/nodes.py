@@ -84,7 +84,7 @@ def attempt_config(layout: Layout) -> dict[str, Any]:
     content["portal_file"] = str(layout.portal_file) if layout.portal_file else None
     content["envs"].update(request.secrets)
     if record.ports is not None:
-        content["port"], content["hub_port"] = record.ports
+        content["port"], content["hub_port"], content["node_port"] = record.ports
         content["remarks"] = remarks_on(request.spec, record.ports)
     return content
 

@@ -11,7 +11,7 @@ import os
 import socket
 from typing import Any
 
-from jobs.backends.attempt_file import ports_of
+from jobs.backends.attempt_file import Ports, ports_of
 from jobs.backends.local.processes import listener_on
 from jobs.errors import BackendError
 from monarch_client.spec.portal_keys import DEFAULT_PORT
@@ -22,12 +22,12 @@ _PROBED_ADDRESS = "127.63.255.254"
 _OTHER_PORTS = range(23000, 23200)
 
 
-def choose_ports(spec: dict[str, Any], num_nodes: int) -> tuple[int, int] | None:
-    """Return replacement ports for workers and runners; None if the specified ones are free.
+def choose_ports(spec: dict[str, Any], num_nodes: int) -> Ports | None:
+    """Return replacement ports; None if the specified ones are free.
 
     BackendError: the port that the job itself sets is in use.
     """
-    worker, hub = wanted = ports_of(spec)
+    worker, hub, node = wanted = ports_of(spec)
     if has_workers(spec) and not _is_free(worker):
         if worker != DEFAULT_PORT:
             raise BackendError(
@@ -35,24 +35,26 @@ def choose_ports(spec: dict[str, Any], num_nodes: int) -> tuple[int, int] | None
                 "address of this machine.",
                 hint="Set another portal.port, or have that program stopped.",
             )
-        worker = _another_than(hub)
+        worker = _another_than(hub, node)
     if num_nodes > 1 and not _is_free(hub):
-        hub = _another_than(worker)
-    return None if (worker, hub) == wanted else (worker, hub)
+        hub = _another_than(worker, node)
+    if not _is_free(node):
+        node = _another_than(worker, hub)
+    chosen = Ports(worker, hub, node)
+    return None if chosen == wanted else chosen
 
 
-def needed_ports(
-    spec: dict[str, Any], num_nodes: int, ports: tuple[int, int]
-) -> list[tuple[int, int]]:
-    """Return the (rank, port) pairs to listen on: none in a plain job of one node."""
-    worker, hub = ports
-    workers = [(rank, worker) for rank in range(num_nodes)] if has_workers(spec) else []
-    return [*workers, *([(0, hub)] if num_nodes > 1 else [])]
+def needed_ports(spec: dict[str, Any], num_nodes: int, ports: Ports) -> list[tuple[int, int]]:
+    """Return the (rank, port) pairs to listen on, in any job the port of each node's streams."""
+    ranks = range(num_nodes)
+    workers = [(rank, ports.workers) for rank in ranks] if has_workers(spec) else []
+    hub = [(0, ports.hub)] if num_nodes > 1 else []
+    return [*workers, *hub, *((rank, ports.nodes) for rank in ranks)]
 
 
-def remarks_on(spec: dict[str, Any], ports: tuple[int, int]) -> list[str]:
+def remarks_on(spec: dict[str, Any], ports: Ports) -> list[str]:
     """Return a line for the job's log about each replaced port."""
-    uses = ("Monarch workers listen", "the nodes' runners meet")
+    uses = ("Monarch workers listen", "the nodes' runners meet", "shells are served")
     return [
         f"Port {wanted} is used by {_user_of(wanted)} on this machine: {use} on port {port}."
         for use, wanted, port in zip(uses, ports_of(spec), ports, strict=True)
@@ -86,9 +88,9 @@ def _is_free(port: int) -> bool:
     return is_bindable(_PROBED_ADDRESS, port)
 
 
-def _another_than(used: int) -> int:
+def _another_than(*used: int) -> int:
     for port in _OTHER_PORTS:
-        if port != used and _is_free(port):
+        if port not in used and _is_free(port):
             return port
     raise BackendError(
         f"None of the ports {_OTHER_PORTS[0]} to {_OTHER_PORTS[-1]} is free on this machine.",

@@ -44,8 +44,9 @@ class Attempt:
         self.grace_s = place.config.timeouts.grace_s
         # Sends a goal to the other ranks.
         self.send_goal: Callable[[str], None] = lambda _goal: None
-        # Called with the workers' versions of Python and torchmonarch, once all are ready.
-        self.on_workers: Callable[[str, str], None] = lambda _python, _torchmonarch: None
+        # Called before `run` starts, with the versions of Python and torchmonarch of the workers;
+        # they are empty in a plain job.
+        self.on_run: Callable[[str, str], None] = lambda _python, _torchmonarch: None
         # Called with the rank of a host that is lost, before the attempt ends by it.
         self.on_lost: Callable[[int], None] = lambda _rank: None
         self._place = place
@@ -142,10 +143,11 @@ class Attempt:
         if goal != self.goal:
             detail = self._skip_reason() if self.goal == "setup" else ""
             self._end_stage(self.goal, ok=True, detail=detail)
-        if goal == "run" and self._place.config.is_monarch:
-            self._write_meshes()
+        if goal == "run":
+            if self._place.config.is_monarch:
+                self._write_meshes()
             head = self._states[self._place.rank]
-            self.on_workers(head.python, head.torchmonarch)
+            self.on_run(head.python, head.torchmonarch)
         self._begin_stage(goal)
 
     def _begin_stage(self, goal: str) -> None:

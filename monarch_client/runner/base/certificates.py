@@ -117,9 +117,10 @@ def sign_request(
         return ClientLeaf((work / "leaf.crt").read_text(), authority.ca_cert, not_after)
 
 
-def has_leaf(folder: Path) -> bool:
-    """Whether an earlier runner made the certificate; ca.crt is written last."""
-    return (folder / "ca.crt").exists()
+def ensure_leaf(authority: Authority, address: str, folder: Path, python: str) -> None:
+    """Mint the leaf of the node with this address, unless an earlier runner did."""
+    if not (folder / "ca.crt").exists():  # it is written last
+        mint_leaf(authority, [address, "127.0.0.1", "localhost"], folder, python)
 
 
 def _with_authority(work: Path, authority: Authority) -> Path:

@@ -89,6 +89,8 @@ class AttemptConfig:
     meshes: dict[str, int] | None
     port: int
     hub_port: int
+    # The port of each node's streams, see `node_streams`.
+    node_port: int
     tls: Authority | None
     python: str
     timeouts: Timeouts
@@ -301,6 +303,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         meshes=_parse_meshes(raw.get("meshes")),
         port=int(raw.get("port", 22222)),
         hub_port=int(raw.get("hub_port", 22223)),
+        node_port=int(raw.get("node_port", 22224)),
         tls=Authority(**raw["tls"]) if raw.get("tls") else None,
         python=str(raw.get("python") or "python3"),
         timeouts=Timeouts(**(raw.get("timeouts") or {})),

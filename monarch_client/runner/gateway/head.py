@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.certificates import CertificateError, sign_request
 from monarch_client.runner.gateway import dialing
-from monarch_client.runner.gateway.links import LinkRequest, Links, SessionLateError
+from monarch_client.runner.gateway.links import (
+    NODE,
+    WORKER,
+    LinkRequest,
+    Links,
+    SessionLateError,
+)
 from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
 from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError
 
@@ -42,7 +48,8 @@ class Head:
         self._stream: WebSocket | None = None
         self._proxies = ProxyDrivers(settings.proxies)
         dial = functools.partial(dialing.dial_link, settings)
-        self._links = Links(settings.workers, self._proxies, dial)
+        targets = {WORKER: settings.workers, NODE: settings.nodes}
+        self._links = Links(targets, self._proxies, dial)
         self._tasks: set[asyncio.Task[None]] = set()
         self._lost: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Data links: each joins a WebSocket to the portal with a worker, or with a proxy driver."""
+"""Data links: each joins a WebSocket to the portal with a worker, a node, or a proxy driver."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
     from monarch_client.runner.gateway.websocket import WebSocket
 
-WORKER, PROXY = "worker", "proxy"
+WORKER, PROXY, NODE = "worker", "proxy", "node"
 # Proxies cut connections that are idle for 60 s.
 _PING_S = 10.0
 # A slow program on a laptop is no fault: its control stream notices a broken network much earlier.
 _SILENCE_S = 60.0
 _CONNECT_TIMEOUT_S = 10.0
+# A node begins to serve its streams when the first program wants one.
+_AGAIN_S = 0.2
 
 
 class LinkRequest(NamedTuple):
@@ -54,15 +56,18 @@ class LinkRequest(NamedTuple):
 
 
 class Links:
-    """The links of all sessions, each in its newest generation."""
+    """The links of all sessions, each in its newest generation.
+
+    `targets` are the hosts and ports of the kinds WORKER and NODE, by rank.
+    """
 
     def __init__(
         self,
-        workers: list[tuple[str, int]],
+        targets: dict[str, list[tuple[str, int]]],
         proxies: ProxyDrivers,
         dial: Callable[[str], Awaitable[WebSocket]],
     ) -> None:
-        self._workers = workers
+        self._targets = targets
         self._proxies = proxies
         self._dial = dial
         self._newest: dict[tuple[int, int], tuple[int, asyncio.Task[None]]] = {}
@@ -96,9 +101,10 @@ class Links:
         # A worker reads the older connection first: behind an open one the new one hangs for ever.
         if former is not None:
             await _cancel([former])
-        if request.kind not in {WORKER, PROXY}:
+        if request.kind not in {WORKER, PROXY, NODE}:
             raise LinkError(f"this version has no streams of the kind {request.kind!r}")
-        if not 0 <= request.rank < len(self._workers):
+        targets = self._targets[NODE if request.kind == NODE else WORKER]
+        if not 0 <= request.rank < len(targets):
             raise LinkError(f"there is no rank {request.rank}")
         if request.kind == WORKER:
             self._refuse_late(request.session)
@@ -155,17 +161,32 @@ class Links:
                 return await self._proxies.connect(request.session, CHUNK_BYTES)
             except ProxyError as error:
                 raise LinkError(str(error)) from error
-        rank = request.rank
-        host, port = self._workers[rank]
+        host, port = self._targets[request.kind][request.rank]
         try:
-            reader, writer = await asyncio.wait_for(
-                asyncio.open_connection(host, port, limit=CHUNK_BYTES), _CONNECT_TIMEOUT_S
-            )
+            connecting = _patient(host, port) if request.kind == NODE else _once(host, port)
+            reader, writer = await asyncio.wait_for(connecting, _CONNECT_TIMEOUT_S)
         except (OSError, asyncio.TimeoutError) as error:
             why = str(error) or f"no answer in {_CONNECT_TIMEOUT_S:g} s"
-            raise LinkError(f"the worker of rank {rank} does not accept: {why}") from error
+            what = f"the {request.kind} of rank {request.rank}"
+            raise LinkError(f"{what} does not accept: {why}") from error
         send_at_once(writer)
         return reader, writer
+
+
+async def _once(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection(host, port, limit=CHUNK_BYTES)
+
+
+async def _patient(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a node, whose process may only just be starting."""
+    last_at = time.monotonic() + _CONNECT_TIMEOUT_S - 2 * _AGAIN_S
+    while True:
+        try:
+            return await _once(host, port)
+        except ConnectionRefusedError:  # noqa: PERF203 - a pause follows
+            if time.monotonic() > last_at:
+                raise
+            await asyncio.sleep(_AGAIN_S)
 
 
 class LinkError(OSError):
@@ -181,8 +202,8 @@ async def _join(
 ) -> None:
     """Pass bytes both ways until one side ends."""
     tasks = [
-        asyncio.ensure_future(_to_worker(stream, writer)),
-        asyncio.ensure_future(_from_worker(stream, reader)),
+        asyncio.ensure_future(_to_target(stream, writer)),
+        asyncio.ensure_future(_from_target(stream, reader)),
         asyncio.ensure_future(_keep_alive(stream)),
     ]
     try:
@@ -191,7 +212,7 @@ async def _join(
         await _cancel(tasks)
 
 
-async def _to_worker(stream: WebSocket, writer: asyncio.StreamWriter) -> None:
+async def _to_target(stream: WebSocket, writer: asyncio.StreamWriter) -> None:
     while True:
         message = await stream.receive()
         if message.is_text:
@@ -200,7 +221,7 @@ async def _to_worker(stream: WebSocket, writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
 
-async def _from_worker(stream: WebSocket, reader: asyncio.StreamReader) -> None:
+async def _from_target(stream: WebSocket, reader: asyncio.StreamReader) -> None:
     while True:
         content = await reader.read(CHUNK_BYTES)
         if not content:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class HeadSettings(NamedTuple):
-    """All that the process needs. `workers` are their hosts and ports by rank."""
+    """All that the process needs. `workers` and `nodes` are their hosts and ports by rank.
+
+    `nodes` are the ports of the nodes' streams; a plain job has no `workers`.
+    """
 
     portal_url: str
     portal_file: str | None
@@ -27,26 +30,30 @@ class HeadSettings(NamedTuple):
     python: str
     hello: dict[str, Any]
     workers: list[tuple[str, int]]
-    # None: the workers have no TLS.
+    nodes: list[tuple[str, int]]
+    # None: there are no workers, or they have no TLS.
     proxies: ProxySettings | None
 
 
 def settings_of(
-    config: AttemptConfig, python: str, versions: tuple[str, str], proxies: ProxySettings
+    config: AttemptConfig, python: str, versions: tuple[str, str], proxies: ProxySettings | None
 ) -> HeadSettings:
     """Return the settings for an attempt whose workers have these versions of Python and Monarch.
 
     `python` is their interpreter.
     """
+    hosts = [(rank, config.address_of(rank)) for rank in config.ranks]
+    workers = hosts if config.is_monarch else []
     hello = {
         "op": "hello",
         "attempt": config.attempt_id,
         "python": versions[0],
         "torchmonarch": versions[1],
         "workers": [
-            {"rank": rank, "host": config.address_of(rank), "address": config.worker_address(rank)}
-            for rank in config.ranks
+            {"rank": rank, "host": host, "address": config.worker_address(rank)}
+            for rank, host in workers
         ],
+        "nodes": [{"rank": rank, "host": host} for rank, host in hosts],
         "meshes": config.ranks_of_meshes(),
     }
     return HeadSettings(
@@ -56,7 +63,8 @@ def settings_of(
         authority=config.tls,
         python=python,
         hello=hello,
-        workers=[(config.address_of(rank), config.port) for rank in config.ranks],
+        workers=[(host, config.port) for _, host in workers],
+        nodes=[(host, config.node_port) for _, host in hosts if config.tls is not None],
         proxies=proxies if config.tls is not None else None,
     )
 
@@ -71,5 +79,6 @@ def read_settings(file: Path) -> HeadSettings:
     raw = json.loads(file.read_text(encoding="utf-8"))
     raw["authority"] = Authority(*raw["authority"]) if raw["authority"] else None
     raw["proxies"] = ProxySettings(*raw["proxies"]) if raw["proxies"] else None
-    raw["workers"] = [(str(host), int(port)) for host, port in raw["workers"]]
+    for name in ("workers", "nodes"):
+        raw[name] = [(str(host), int(port)) for host, port in raw[name]]
     return HeadSettings(**raw)

@@ -40,6 +40,8 @@ class Node:
     def __init__(self, place: Place) -> None:
         self.state = NodeState()
         self.on_change: Callable[[], None] = lambda: None
+        # Called once all nodes are set up, before the worker of this one starts.
+        self.on_set_up: Callable[[], None] = lambda: None
         self._place = place
         # Seconds that users' programs have to end.
         self._grace_s = place.config.timeouts.grace_s
@@ -101,6 +103,7 @@ class Node:
             self._update(setup_late=True, evidence=self._preparation.evidence)
 
     def _start_worker(self) -> None:
+        self.on_set_up()
         if self._place.config.is_monarch:
             reach("runner.workers")
             self._worker.start(self._place.recorder.write_lines)

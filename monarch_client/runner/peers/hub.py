@@ -40,6 +40,7 @@ class Hub:
         self._attempt = attempt
         self._goal = attempt.goal
         self._stack_requests: list[StackRequest] = []
+        self._wants_streams = False
         self._peers: dict[int, asyncio.StreamWriter] = {}
         self._heard_at: dict[int, float] = {}
         self._silence_s = place.config.timeouts.peer_silence_s
@@ -58,6 +59,11 @@ class Hub:
     def request_stacks(self, requests: list[StackRequest]) -> None:
         """Send each rank its stack requests, in place of earlier ones. Safe from any thread."""
         self._stack_requests = requests
+        self._thread.call(self._broadcast)
+
+    def request_streams(self) -> None:
+        """Have each rank serve its streams. Safe from any thread."""
+        self._wants_streams = True
         self._thread.call(self._broadcast)
 
     def close(self) -> None:
@@ -155,7 +161,12 @@ class Hub:
 
     def _orders_for(self, rank: int) -> dict[str, Any]:
         requests = [request._asdict() for request in self._stack_requests if request.rank == rank]
-        return {"goal": self._goal, "grace_s": self._attempt.grace_s, "stacks": requests}
+        return {
+            "goal": self._goal,
+            "grace_s": self._attempt.grace_s,
+            "stacks": requests,
+            "streams": self._wants_streams,
+        }
 
     def _store(self, rank: int, lines: list[bytes]) -> None:
         """Add new frames to the journal; after a reconnection some arrive again."""

@@ -42,6 +42,8 @@ class Link:
         self.on_goal: Callable[[str, float | None], None] = lambda _goal, _grace_s: None
         # The stack dumps requested of this rank, repeated until they have arrived.
         self.on_stacks: Callable[[list[StackRequest]], None] = lambda _requests: None
+        # Rank 0 wants this rank to serve its streams; repeated.
+        self.on_streams: Callable[[], None] = lambda: None
         self.on_delivered: Callable[[], None] = lambda: None
         self.on_lost: Callable[[], None] = lambda: None
         self._place = place
@@ -145,6 +147,8 @@ class Link:
             requests = parse_stack_requests(message.fields.get("stacks"))
             if requests:
                 self._place.loop.post(functools.partial(self.on_stacks, requests))
+            if message.fields.get("streams"):
+                self._place.loop.post(self.on_streams)
             if message.fields.get("number") == self._number:
                 self._have = int(message.fields["have"])
                 self._answered.set()

@@ -2,8 +2,8 @@
 
 Peer to hub: first {"hello": {...}}, then {"number", "frames", "state",
 "samples"}. Hub to peer: an answer
-{"number", "have", "goal", "grace_s", "stacks"} to each, and the last three whenever they change.
-"stacks" are the stack dumps requested of this rank.
+{"number", "have", "goal", "grace_s", "stacks", "streams"} to each, and the last four whenever they
+change. "stacks" are the stack dumps requested of this rank; "streams": serve this node's streams.
 """
 
 from __future__ import annotations

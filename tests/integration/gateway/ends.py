@@ -16,6 +16,7 @@ HELLO = {
     "python": "3.11.7",
     "torchmonarch": "0.7.0",
     "workers": [{"rank": 0, "host": "node0", "address": "service1@tls://10.0.0.5:26600"}],
+    "nodes": [{"rank": 0, "host": "node0"}, {"rank": 1, "host": "node1"}],
     "meshes": {"trainers": [0]},
 }
 WAIT_S = 10.0

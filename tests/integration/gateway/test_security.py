@@ -101,7 +101,14 @@ def test_a_link_with_an_impossible_number_is_ignored(
 
 @pytest.mark.parametrize(
     "target",
-    [{"rank": 1}, {"rank": "0"}, {"rank": float("inf")}, {"kind": "shell"}, {"kind": ["worker"]}],
+    [
+        {"rank": 1},
+        {"rank": "0"},
+        {"rank": float("inf")},
+        {"kind": "shell"},
+        {"kind": ["worker"]},
+        {"kind": "node", "rank": 2},
+    ],
 )
 def test_a_link_to_what_the_head_does_not_have_is_refused(
     program: Program, head: Head, target: dict[str, object]
@@ -111,6 +118,9 @@ def test_a_link_to_what_the_head_does_not_have_is_refused(
     program.send("link", link=2, generation=1, rank=0, kind="proxy")
     dial = head.read("dial")
     assert (dial["link"], dial["rank"], dial["kind"]) == (2, 0, "proxy")
+    program.send("link", link=3, generation=1, rank=1, kind="node")
+    dial = head.read("dial")
+    assert (dial["link"], dial["rank"], dial["kind"]) == (3, 1, "node")
 
 
 def test_requests_for_signatures_are_numbered_and_limited(program: Program, head: Head) -> None:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.server import ServerConnection
 
 from monarch_client.gateway.proxies import MeshesProxy, connect_proxies
 from tests.fake_ca import make_authority
+from tests.gateway_way import Way, certified
 from tests.runner_harness import RunnerRig, wait_until
 from tests.stand_in_gateway import StandInGateway
 
@@ -63,79 +56,12 @@ def rig(make_rig: Callable[..., RunnerRig], gateway: StandInGateway) -> RunnerRi
 @pytest.fixture
 def certificates(rig: RunnerRig, gateway: StandInGateway, tmp_path: Path) -> Path:
     """Have the head sign a certificate for the session."""
-    folder = tmp_path / "laptop"
-    folder.mkdir()
-    key = ec.generate_private_key(ec.SECP256R1())
-    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
-    pem = serialization.Encoding.PEM
-    csr = request.sign(key, hashes.SHA256()).public_bytes(pem).decode()
-    gateway.order("sign", id=1, session=SESSION, csr=csr)
-    signed = gateway.wait_for_message("signed", id=1)
-    plain = serialization.NoEncryption()
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-    (folder / "leaf.key").write_bytes(private)
-    (folder / "leaf.crt").write_text(signed["leaf"])
-    (folder / "ca.crt").write_text(signed["ca"])
-    return folder
-
-
-class Way:
-    """The way of a program to its driver: each connection becomes a link of the gateway."""
-
-    def __init__(self, gateway: StandInGateway) -> None:
-        self._gateway = gateway
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self._open: list[socket.socket] = []
-        self.address = f"tcp:127.0.0.1:{self._server.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> None:
-        """Close all connections; the program may open others."""
-        for each in self._open:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        # Without it the accept that waits would accept once more.
-        with suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
-        self.cut()
-        for each in self._open:
-            each.close()
-
-    def _accept(self) -> None:
-        for generation in itertools.count(1):
-            try:
-                local, _ = self._server.accept()
-            except OSError:
-                return
-            self._open.append(local)
-            try:
-                token = self._gateway.dial(session=SESSION, generation=generation, kind="proxy")
-                link = self._gateway.link(token)
-            except (AssertionError, ConnectionClosed):  # the head has ended
-                return
-            self._open.append(link.socket)
-            for pump in (self._send, self._receive):
-                threading.Thread(target=pump, args=(local, link), daemon=True).start()
-
-    def _send(self, local: socket.socket, link: ServerConnection) -> None:
-        with suppress(OSError, ConnectionClosed):
-            while content := local.recv(1 << 16):
-                link.send(content)
-
-    def _receive(self, local: socket.socket, link: ServerConnection) -> None:
-        with suppress(OSError, ConnectionClosed):
-            for content in link:
-                local.sendall(content)
-        with suppress(OSError):
-            local.shutdown(socket.SHUT_RDWR)
+    return certified(gateway, tmp_path / "laptop", SESSION)
 
 
 @pytest.fixture
 def way(gateway: StandInGateway) -> Iterator[Way]:
-    made = Way(gateway)
+    made = Way(gateway, SESSION, kind="proxy")
     yield made
     made.close()
 

@@ -257,7 +257,7 @@ def test_nodes_meet_on_another_port_where_a_program_listens_on_theirs(local: Loc
 def test_a_runner_that_cannot_start_says_why(local: LocalRig) -> None:
     request = local.request("short")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jobs.backends.attempt_file.ports_of", lambda _: (22222, "no number"))
+        patch.setattr("jobs.backends.attempt_file.ports_of", lambda _: (22222, "no number", 22224))
         local.backend.launch(request)
     wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
     assert "attempt.json" in local.backend.observe(request.cluster_name).nodes[0].detail

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from jobs.backends.attempt_file import Ports
 from jobs.backends.local import ports as local_ports
 from jobs.backends.local.ports import choose_ports, needed_ports, remarks_on
 from jobs.errors import BackendError
@@ -37,14 +38,14 @@ def own_name() -> str:
 
 def test_a_job_needs_the_ports_on_which_its_nodes_will_listen() -> None:
     def check(meshes: dict[str, int], nodes: int, needed: list[tuple[int, int]]) -> None:
-        assert needed_ports(spec_of(5000, meshes), nodes, (5000, 5001)) == needed
+        assert needed_ports(spec_of(5000, meshes), nodes, Ports(5000, 5001, 5002)) == needed
 
     check_each(
         [
-            ({}, 1, []),
-            ({}, 2, [(0, 5001)]),
-            ({"workers": 1}, 1, [(0, 5000)]),
-            (MESHES, 2, [(0, 5000), (1, 5000), (0, 5001)]),
+            ({}, 1, [(0, 5002)]),
+            ({}, 2, [(0, 5001), (0, 5002), (1, 5002)]),
+            ({"workers": 1}, 1, [(0, 5000), (0, 5002)]),
+            (MESHES, 2, [(0, 5000), (1, 5000), (0, 5001), (0, 5002), (1, 5002)]),
         ],
         check,
     )
@@ -56,6 +57,12 @@ def test_ports_that_are_free_stay_as_they_are() -> None:
 
 def test_a_plain_job_of_one_node_does_not_mind_who_listens(taken: int) -> None:
     assert choose_ports(spec_of(taken), 1) is None
+
+
+def test_the_port_of_node_streams_is_moved_in_every_job(taken: int) -> None:
+    ports = choose_ports(spec_of(taken - 2), 1)
+    assert ports is not None
+    assert (ports[:2], ports.nodes != taken) == ((taken - 2, taken - 1), True)
 
 
 def test_another_port_is_chosen_in_place_of_the_default_and_the_log_says_so(

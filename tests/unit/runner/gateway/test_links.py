@@ -44,7 +44,7 @@ def with_links(use: Callable[[Links, Ends], Awaitable[None]]) -> None:
                 await stream.open("portal", "/gateway/v1/link", {})
                 return stream
 
-            made = Links([worker.sockets[0].getsockname()[:2]], None, dial)
+            made = Links({"worker": [worker.sockets[0].getsockname()[:2]]}, None, dial)
             try:
                 await use(made, ends)
             finally:

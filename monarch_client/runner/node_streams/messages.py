@@ -1,0 +1,61 @@
+"""Messages of the services `shell` and `forward`: a letter, a length, and that many bytes.
+
+TLS through a link has no half-close: END is one. In both services DATA flows until END.
+
+| letter | from | content |
+|---|---|---|
+| DATA | both | input or output |
+| END | both | nothing: no DATA follows from here |
+| ERRORS | shell | output on standard error |
+| SIZE | caller | rows and columns of the terminal: JSON, two numbers |
+| SIGNAL | caller | the name of a signal, such as INT |
+| EXIT | node | the last message: of a shell JSON, {"code": number} or {"why": sentence} |
+
+The caller closes the stream once it has read EXIT: a close before that may overtake bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from typing import BinaryIO
+
+DATA, END, ERRORS, SIZE, SIGNAL, EXIT = b"d", b"e", b"r", b"w", b"s", b"x"
+_HEAD = struct.Struct(">cI")
+# Of one message's content.
+MAX_BYTES = 256 * 1024
+
+
+class MessageError(OSError):
+    """A message that is too large: the other end does not speak this protocol."""
+
+
+def pack(kind: bytes, content: bytes = b"") -> bytes:
+    """Return the bytes of a message."""
+    return _HEAD.pack(kind, len(content)) + content
+
+
+async def receive(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """Read a message. IncompleteReadError: the stream has ended. MessageError."""
+    kind, size = _unpacked(await reader.readexactly(_HEAD.size))
+    return kind, await reader.readexactly(size)
+
+
+def receive_blocking(file: BinaryIO) -> tuple[bytes, bytes] | None:
+    """Read a message from a buffered file; None at its end. MessageError."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    kind, size = _unpacked(head)
+    content = file.read(size)
+    return (kind, content) if len(content) == size else None
+
+
+def _unpacked(head: bytes) -> tuple[bytes, int]:
+    kind, size = _HEAD.unpack(head)
+    if size > MAX_BYTES:
+        raise MessageError(f"a message of {size} bytes")
+    return kind, size

@@ -1,0 +1,57 @@
+"""The runner's side of the process that serves this node's streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.base.certificates import CertificateError, ensure_leaf
+from monarch_client.runner.node_streams.settings import StreamSettings, write_settings
+from monarch_client.runner.programs.side_process import SideProcess
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from monarch_client.runner.place import Place
+
+
+class NodeStreams:
+    """The process: starts once it is wanted and this node is set up; ends with the attempt."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._is_wanted = place.config.gateway
+        self._is_set_up = False
+        self.process = SideProcess(
+            place,
+            "The process that serves shells and forwarded ports",
+            "monarch_client.runner.node_streams.stream_process",
+            self._write_settings,
+        )
+
+    def request(self) -> None:
+        """Start it, now or once this node is set up, since a program outside wants to connect."""
+        self._is_wanted = True
+        self._start()
+
+    def open(self) -> None:
+        """Start it if it is wanted: this node is set up."""
+        self._is_set_up = True
+        self._start()
+
+    def _start(self) -> None:
+        # Without certificates there is nothing that tells callers from strangers.
+        if self._is_wanted and self._is_set_up and self._place.config.tls is not None:
+            self.process.start()
+
+    def _write_settings(self, file: Path) -> None:
+        place = self._place
+        config, certificates = place.config, place.folder.certificates
+        address = config.address_of(place.rank)
+        assert config.tls is not None  # noqa: S101 - for the type checker: `_start` has looked
+        try:
+            ensure_leaf(config.tls, address, certificates, config.python)
+        except CertificateError as error:
+            raise OSError(str(error)) from error
+        addresses = [node.address for node in config.nodes]
+        settings = StreamSettings(place.rank, addresses, config.node_port, str(certificates))
+        write_settings(file, settings)

@@ -1,0 +1,30 @@
+"""The settings of the process that serves a node's streams, which the runner writes for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from monarch_client.runner.base.small_files import write_private
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class StreamSettings(NamedTuple):
+    """All that the process needs. `addresses` are the nodes' by rank."""
+
+    rank: int
+    addresses: list[str]
+    port: int
+    certificates: str
+
+
+def write_settings(file: Path, settings: StreamSettings) -> None:
+    """Write the settings to a file that only this user reads: they may contain secrets."""
+    write_private(file, json.dumps(settings._asdict()))
+
+
+def read_settings(file: Path) -> StreamSettings:
+    """Return the settings that `write_settings` wrote."""
+    return StreamSettings(**json.loads(file.read_text(encoding="utf-8")))
