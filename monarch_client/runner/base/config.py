@@ -185,6 +185,11 @@ class NodeFolder(NamedTuple):
         return self.root / "workdir"
 
     @property
+    def code(self) -> Path:
+        """The generations of the code that laptops send; `workdir` then leads to one of them."""
+        return self.root / "code"
+
+    @property
     def state(self) -> Path:
         """The files of the runner itself."""
         return self.root / "state"

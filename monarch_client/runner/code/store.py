@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from typing import Container, Iterable
 
 _READ_ONLY = 0o444
-_DRAFT = ".draft-"
+# Files that are not whole yet.
+DRAFT = ".draft-"
+# The digest of no content, which is never stored.
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 # Times of files depend on their content alone, in 2001 to 2022: Python takes a compiled file for
 # current if its source has the same size and second.
 _FIRST_SECOND = 1_000_000_000
@@ -44,12 +47,16 @@ class Store:
         # The oldest first.
         self._sizes: dict[str, int] = {}
         self._load()
+        self._size_bytes = sum(self._sizes.values())
 
     @property
     def size_bytes(self) -> int:
         """Return the total size of the blocks."""
-        with self._lock:
-            return sum(self._sizes.values())
+        return self._size_bytes
+
+    def size_of(self, digests: Iterable[str]) -> int:
+        """Return the total size of those blocks that are here."""
+        return sum(self._sizes.get(each, 0) for each in digests)
 
     def has(self, digest: str) -> bool:
         """Whether the block is here."""
@@ -93,23 +100,23 @@ class Store:
     def forget(self, digest: str) -> None:
         """Remove a block."""
         with self._lock:
-            if self._sizes.pop(digest, None) is not None:
+            size = self._sizes.pop(digest, None)
+            if size is not None:
+                self._size_bytes -= size
                 with contextlib.suppress(FileNotFoundError):
                     self.path_of(digest).unlink()
 
     def collect(self, used: Container[str], most_bytes: int) -> None:
         """Remove the oldest blocks that are not in `used`, until the others are small enough."""
-        size = self.size_bytes
-        for digest, each in list(self._sizes.items()):
-            if size <= most_bytes:
+        for digest in list(self._sizes):
+            if self._size_bytes <= most_bytes:
                 return
             if digest not in used:
                 self.forget(digest)
-                size -= each
 
     def _write(self, name: str, content: bytes) -> None:
         path = self.path_of(name)
-        draft = self._folder / f"{_DRAFT}{os.getpid()}-{next(self._numbers)}"
+        draft = self._folder / f"{DRAFT}{os.getpid()}-{next(self._numbers)}"
         try:
             with draft.open("xb") as file:
                 file.write(content)
@@ -121,7 +128,9 @@ class Store:
                 draft.unlink()
             raise
         with self._lock:
-            self._sizes[name] = len(content)
+            if name not in self._sizes:
+                self._sizes[name] = len(content)
+                self._size_bytes += len(content)
 
     @staticmethod
     def _rename(draft: Path, path: Path) -> None:
@@ -134,7 +143,7 @@ class Store:
     def _load(self) -> None:
         found = []
         for folder in self._folder.iterdir():
-            if folder.name.startswith(_DRAFT):
+            if folder.name.startswith(DRAFT):
                 folder.unlink()
                 continue
             with os.scandir(folder) as entries:

@@ -71,6 +71,13 @@ class Trees:
         """Return the names of all blocks of a tree, manifests included."""
         return {*self._blocks(tree), *self.folders(tree)}
 
+    def files(self, tree: str) -> set[File]:
+        """Return the different files of a tree."""
+        found: set[File] = set()
+        for folder in self.folders(tree):
+            found.update(each for each in self.entries(folder).values() if isinstance(each, File))
+        return found
+
     def folders(self, tree: str) -> Iterator[str]:
         """Yield each different folder of a tree once; below a missing one none."""
         seen = {tree}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.processes import exit_code_of
 from monarch_client.runner.node import setup_stamp
+from monarch_client.runner.node.job_code import JobCode
 from monarch_client.runner.node.unpacking import UploadError, lay_out
 from monarch_client.runner.programs import environment
 from monarch_client.runner.programs.repository import repository_environment
@@ -36,6 +37,7 @@ class Preparation:
         self._on_end = on_end
         self._command: Command | None = None
         self._skipped = ""
+        self._code = JobCode(place.folder)
         self._is_cancelled = False
 
     @property
@@ -72,7 +74,7 @@ class Preparation:
         if self._is_cancelled:
             return
         if repository is None:
-            self._set_up()
+            self._record_code()
             return
         env = repository_environment(repository, environment.setup_environment(place))
         self._command = start_shell(place, WORKDIR, env, self._record, self._fetched)
@@ -83,7 +85,37 @@ class Preparation:
             why = f"{self._place.config.repository}: {last[0].rstrip('.')}"
             self._fail(node_state.REPOSITORY, why)
         else:
+            self._record_code()
+
+    def _record_code(self) -> None:
+        """Record the code before `setup` adds files of its own, if laptops may change it."""
+        if self._is_cancelled:
+            return
+        if self._place.config.gateway:
+            self._work(self._code.record, self._set_up)
+        else:
             self._set_up()
+
+    def _adopt_code(self) -> None:
+        """Make the work directory one that laptops can switch, as the last step."""
+        if not self._place.config.gateway:
+            self._end(setup=0)
+            return
+        self._work(self._code.adopt, self._succeed)
+
+    def _work(self, function: Callable[[], None], then: Callable[[], None]) -> None:
+        """Call a function that may take long on a thread, then the next step."""
+
+        def work() -> None:
+            function()
+            self._place.loop.post(then)
+
+        threading.Thread(target=work, daemon=True, name="code").start()
+
+    def _succeed(self) -> None:
+        if self._code.problem:
+            self._place.recorder.remark(f"Code cannot be synced to this node: {self._code.problem}")
+        self._end(setup=0)
 
     def _set_up(self) -> None:
         place = self._place
@@ -122,7 +154,7 @@ class Preparation:
         if self._is_cancelled:
             return
         if not (config.is_monarch and config.torchmonarch and folder.shared):
-            self._end(setup=0)
+            self._adopt_code()
             return
         script = str(folder.state / "prepare_monarch.py")
         venvs = str(folder.shared / "venvs")
@@ -142,7 +174,7 @@ class Preparation:
             last = self.evidence.splitlines()[-1:] or [f"exit code {exit_code_of(returncode)}"]
             self._fail(node_state.MONARCH, last[0].rstrip("."))
         else:
-            self._end(setup=0)
+            self._adopt_code()
 
     def _fail(self, obstacle: str, why: str) -> None:
         self._end(obstacle=obstacle, obstacle_why=why[:1000])

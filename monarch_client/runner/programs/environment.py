@@ -116,6 +116,10 @@ def _base(place: Place) -> dict[str, str]:
         MPORTAL_TOKEN=config.driver_token,
     )
     env[NODE_MARK] = str(place.folder.root)
+    if config.gateway:
+        # For `mportal_code`, and shells, which then know the work directory by its lasting name.
+        env["MPORTAL_WORKDIR"] = env["PWD"] = str(place.folder.workdir)
+        env["MPORTAL_GENERATIONS"] = str(place.folder.code / "gen")
     # Only the cluster knows these two; on a machine without SkyPilot they get a plain value.
     env.setdefault("SKYPILOT_NUM_GPUS_PER_NODE", "0")
     task_id = f"mportal-{config.project}-{config.job_id}-{config.attempt_number}"

@@ -34,6 +34,7 @@ def extract(folder: NodeFolder) -> None:
         (folder.state / script).write_bytes(read(script))
     folder.runtime.mkdir(parents=True, exist_ok=True)
     (folder.runtime / "sitecustomize.py").write_bytes(read("whole_lines.py"))
+    (folder.runtime / "mportal_code.py").write_bytes(read("current_code.py"))
     _extract_package(folder, "mportal_runtime", _RUNTIME)
 
 

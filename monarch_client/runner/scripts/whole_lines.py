@@ -9,6 +9,7 @@ pipe mix their lines. A `sitecustomize` of the environment's own still runs.
 
 import os
 import sys
+from importlib import import_module
 from importlib.machinery import PathFinder
 
 
@@ -34,4 +35,6 @@ def run_the_next(name: str = "sitecustomize") -> None:
 
 if __name__ == "sitecustomize":
     show_lines_when_complete()
+    if os.environ.get("MPORTAL_GENERATIONS"):
+        import_module("mportal_code")
     run_the_next()

@@ -1,0 +1,174 @@
+"""Generations of a job's code: whole folders, one of which is the program's work directory.
+
+A generation is made beside the current one. The work directory is a symbolic link, so a program
+sees the old code or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.code.content import Contents
+from monarch_client.runner.code.folders import Fitting, remove
+from monarch_client.runner.code.manifest import is_digest
+from monarch_client.runner.code.own_files import OwnFiles, rename_beside
+from monarch_client.runner.code.recording import record
+from monarch_client.runner.code.store import DRAFT, Store
+from monarch_client.runner.code.trees import Trees
+from monarch_client.runner.code.usage import folders_in_use
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Callable
+
+    from monarch_client.runner.code.manifest import File
+
+# Blocks that no generation uses, for a laptop that goes back and forth between versions.
+_MOST_UNUSED_BYTES = 256 * 1024**2
+
+
+class Generations:
+    """The generations of one node, below `folder`; `workdir` leads to the current one.
+
+    Its methods block, and are called by one thread at a time.
+    """
+
+    def __init__(self, folder: Path, workdir: Path) -> None:
+        self._folder = folder
+        self._workdir = workdir
+        self._generations = folder / "gen"
+        self._numbers = itertools.count()
+        self._generations.mkdir(parents=True, exist_ok=True)
+        self.store = Store(folder / "blocks")
+        self.trees = Trees(self.store)
+        self._left = folder / "left"
+        self._contents = Contents(folder / "files", self.store)
+        self._own = OwnFiles(self._generations, workdir, self._left, self.trees)
+        for path in (*self._generations.glob(f"{DRAFT}*"), *folder.glob(f"{DRAFT}*")):
+            remove(path)
+
+    @property
+    def current(self) -> str | None:
+        """Return the tree that programs see; None: the work directory is an ordinary folder."""
+        try:
+            target = os.readlink(self._workdir)
+        except OSError:
+            return None
+        name = target.rpartition("/")[2]
+        return name if is_digest(name) else None
+
+    @property
+    def former(self) -> str | None:
+        """Return the tree that was current before."""
+        try:
+            return (self._folder / "former").read_text()
+        except OSError:
+            return None
+
+    def path_of(self, tree: str) -> Path:
+        """Return the folder of a generation."""
+        return self._generations / tree
+
+    def record(self) -> str:
+        """Return the tree of the work directory as it is now, which is an ordinary folder."""
+        return record(self._workdir, self.store)
+
+    def adopt(self, tree: str) -> None:
+        """Make the work directory, whose code was recorded as `tree`, the first generation.
+
+        What `setup` has added since then is the program's own. After an error it is as before.
+        """
+        if self.current is not None:
+            return
+        self.prepare(tree)
+        old = self._folder / "adopted"
+        self._workdir.rename(old)
+        try:
+            self._own.carry(old, tree, self.path_of(tree))
+            self._point_to(tree)
+        except BaseException:
+            old.rename(self._workdir)
+            raise
+        remove(old)
+
+    def prepare(self, tree: str) -> None:
+        """Make the generation of a tree, or repair it.
+
+        BlockMissingError; FormatError: the tree breaks a rule; OSError, such as a full disk.
+        """
+        self.trees.check(tree)
+        path = self.path_of(tree)
+        if path.exists():
+            self._fitting(self._put_aside).fit(path, tree, keeps_others=True)
+            return
+        draft = self._generations / f"{DRAFT}{next(self._numbers)}"
+        spare = self._spare()
+        if spare is None:
+            draft.mkdir()
+        else:
+            self._own.save(spare, self._workdir)
+            spare.rename(draft)
+        try:
+            self._fitting(remove).fit(draft, tree, keeps_others=False)
+            os.utime(draft)
+            draft.rename(path)
+        except BaseException:
+            remove(draft)
+            raise
+
+    def switch(self, tree: str) -> None:
+        """Make a prepared generation the current one, and take the program's own files along."""
+        former, new = self.current, self.path_of(tree)
+        if former == tree:
+            return
+        moved = self._own.carry(self.path_of(former), former, new) if former else []
+        self._point_to(tree)
+        if former:
+            self._own.settle(self.path_of(former), moved)
+            # Without the note on a full disk, the former generation is the next spare one.
+            with contextlib.suppress(OSError):
+                (self._folder / "former").write_text(former)
+
+    def collect(self) -> None:
+        """Remove generations and blocks that nothing uses, but one to make the next one of."""
+        for path in self._unused()[:-1]:
+            self._own.save(path, self._workdir)
+            remove(path)
+        blocks: set[str] = set()
+        files: set[File] = set()
+        for path in self._known():
+            blocks |= self.trees.blocks(path.name)
+            files |= self.trees.files(path.name)
+        self._contents.collect(files)
+        self.store.collect(blocks, self.store.size_of(blocks) + _MOST_UNUSED_BYTES)
+
+    def _fitting(self, discard: Callable[[Path], None]) -> Fitting:
+        return Fitting(self.trees, self._contents, self._folder, discard)
+
+    def _put_aside(self, path: Path) -> None:
+        """Move what a program has put in the way of its code."""
+        rename_beside(path, self._left / path.name)
+
+    def _known(self) -> list[Path]:
+        """Return the folders of all generations, the oldest first."""
+        found = [path for path in self._generations.iterdir() if is_digest(path.name)]
+        return sorted(found, key=lambda path: path.stat().st_mtime_ns)
+
+    def _unused(self) -> list[Path]:
+        """Return the generations that no program uses."""
+        used = {self.current, self.former, *folders_in_use(self._generations)}
+        return [path for path in self._known() if path.name not in used]
+
+    def _spare(self) -> Path | None:
+        """Return the generation that the next one is made of."""
+        return next(reversed(self._unused()), None)
+
+    def _point_to(self, tree: str) -> None:
+        draft = self._folder / f"{DRAFT}link"
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()
+        draft.symlink_to(os.path.relpath(self.path_of(tree), self._workdir.parent))
+        draft.replace(self._workdir)
