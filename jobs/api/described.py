@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import DownloadQuery, StreamQuery
-from monarch_client.wire.attempts import Acked
+from monarch_client.wire.attempts import Acked, StoredCode
 
 Endpoint = tuple[str, str, str, Any]
 
@@ -102,11 +102,31 @@ class Frames(PortalView):
         raise NotImplementedError
 
 
+class Code(PortalView):
+    """`/attempts/{id}/code`."""
+
+    tag = "attempts"
+    authentication_classes: Any = (AttemptTokenAuthentication,)
+
+    @extend_schema(
+        operation_id="code_store",
+        parameters=[
+            OpenApiParameter("tree", str, required=True, description="The generation's name.")
+        ],
+        request={"application/gzip": OpenApiTypes.BINARY},
+        responses={200: StoredCode, **problems(400, 401, 403, 404, 410, 413, 422, 507)},
+    )
+    def put(self, request: Request, attempt_id: int) -> Response:
+        """Store synchronized code as a tar.gz, for the next attempt of the job."""
+        raise NotImplementedError
+
+
 _JOB = "/api/v1/projects/<slug:slug>/jobs/<int:job_id>"
 _OF_FUNCTIONS: tuple[tuple[str, str, type[PortalView]], ...] = (
     (f"{_JOB}/logs/stream", "GET", LogStream),
     (f"{_JOB}/logs/download", "GET", LogDownload),
     ("/api/v1/attempts/<int:attempt_id>/frames", "POST", Frames),
+    ("/api/v1/attempts/<int:attempt_id>/code", "PUT", Code),
 )
 
 

@@ -21,6 +21,7 @@ from jobs.api.jobs import (
     upload_views,
     why_view,
 )
+from jobs.api.jobs.code_view import code_view
 from jobs.api.logs import log_views, mesh_view, metric_views, stacks_view
 from jobs.api.logs.ingest_view import ingest_view
 from jobs.api.logs.log_search_view import LogSearchView
@@ -98,6 +99,7 @@ urlpatterns = [
     ),
     path(f"{_JOB}/stacks", stacks_view.StacksView.as_view(), name="stacks"),
     path("attempts/<int:attempt_id>/frames", ingest_view, name="frames"),
+    path("attempts/<int:attempt_id>/code", code_view, name="code"),
     path(f"{_PROJECT}/uploads", upload_views.UploadListView.as_view(), name="uploads"),
     path(
         f"{_PROJECT}/uploads/<slug:digest>",

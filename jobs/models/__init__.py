@@ -19,6 +19,7 @@ from jobs.models.idempotency_key import IdempotencyKey
 from jobs.models.installation import Installation
 from jobs.models.job import Job
 from jobs.models.job_array import JobArray
+from jobs.models.job_code import JobCode
 from jobs.models.job_dependency import JobDependency
 from jobs.models.job_event import JobEvent
 from jobs.models.log_block import LogBlock
@@ -63,6 +64,7 @@ __all__ = [
     "Installation",
     "Job",
     "JobArray",
+    "JobCode",
     "JobDependency",
     "JobEvent",
     "LogBlock",

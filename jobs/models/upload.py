@@ -7,6 +7,11 @@ from jobs.ground import clock
 from jobs.models.project import Project
 
 
+def blob_name_of(digest: str) -> str:
+    """Return the name in the blob store of the archive with this digest."""
+    return f"uploads/{digest}.tar.gz"
+
+
 class Upload(models.Model):
     """A checked tar.gz in the blob store under `uploads/<digest>.tar.gz`, owned by one project.
 
@@ -38,4 +43,4 @@ class Upload(models.Model):
     @property
     def blob_name(self) -> str:
         """The name of the upload in the blob store."""
-        return f"uploads/{self.digest}.tar.gz"
+        return blob_name_of(self.digest)

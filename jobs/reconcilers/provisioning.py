@@ -37,7 +37,7 @@ from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.limits import backstop_of
 from jobs.logs.handed import masked_errors
-from jobs.models import Attempt, AttemptStage, Cluster, Job
+from jobs.models import Attempt, AttemptStage, Cluster, Job, JobCode
 from jobs.policies.endings import retry_delay_s
 from jobs.reconcilers import running
 from jobs.reconcilers.blocked import note_unreachable
@@ -141,7 +141,7 @@ def _has_spoken(attempt: Attempt) -> bool:
 
 
 def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
-    spec = JobSpec.from_dict(job.spec)
+    spec = _spec_of(job)
     trusted = (job.pk, attempt.number)
     if job.request.serves_parent:
         trusted = (job.parent_number or 0, job.parent_attempt or 0)
@@ -152,14 +152,15 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         job_name=job.name,
         attempt_id=attempt.pk,
         attempt_number=attempt.number,
-        spec=_spec_of(job),
+        spec=spec,
         num_nodes=job.num_nodes,
         portal_url=registry.portal_url_for(job.backend_name),
         token=attempt_token(job.pk, attempt.number),
         driver_token=driver_token(attempt.pk, job.pk, attempt.number),
         authority_seed=authority_seed(*trusted),
         uploads=tuple(
-            UploadSource(reference, target) for target, reference in spec.upload_targets()
+            UploadSource(reference, target)
+            for target, reference in JobSpec.from_dict(spec).upload_targets()
         ),
         secrets=hand_secrets(job, attempt),
         metrics_s=settings.MPORTAL_METRICS_SECONDS,
@@ -219,8 +220,13 @@ def _give_up(job: Job, attempt: Attempt, error: BackendError) -> None:
 
 
 def _spec_of(job: Job) -> dict[str, Any]:
-    """Return the job's specification, in an array with its id and index as variables."""
+    """Return the job's specification with the code that programs have synchronized.
+
+    In an array it has the id and index as variables.
+    """
     spec: dict[str, Any] = job.spec
+    if code := JobCode.objects.filter(job=job).first():
+        spec = {**spec, "workdir": code.reference}
     if job.array_index is None:
         return spec
     place = {"MPORTAL_ARRAY_ID": job.array_id or "", "MPORTAL_ARRAY_INDEX": job.array_index}

@@ -83,6 +83,13 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCode:
+    """The digest of the archive that the next attempt starts with."""
+
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Acked:
     """The highest stored number of each rank."""
 

@@ -1,11 +1,11 @@
-"""Removing what crashes left of uploads: unfinished drafts, and contents that no project has."""
+"""Remove what crashes left of uploads: unfinished drafts, and contents that nothing refers to."""
 
 from __future__ import annotations
 
 from django.core.files.storage import default_storage
 
 from jobs.logs import blobs
-from jobs.models import Upload
+from jobs.models import JobCode, Upload
 
 _FOLDER = "uploads"
 
@@ -24,4 +24,5 @@ def sweep_uploads() -> int:
 
 def _is_owned(name: str) -> bool:
     digest = name.removeprefix(f"{_FOLDER}/").removesuffix(".tar.gz")
-    return Upload.objects.filter(digest=digest).exists()
+    owners = (Upload.objects.filter(digest=digest), JobCode.objects.filter(digest=digest))
+    return any(each.exists() for each in owners)

@@ -16,7 +16,7 @@ from typing import Any
 
 from django.conf import settings
 
-from jobs.actions.projects.store_upload import too_large
+from jobs.actions.projects.keep_archive import too_large
 from jobs.api.base.known_callers import is_known, is_upload
 from jobs.errors import PortalError
 from jobs.ground.outages import is_database_away

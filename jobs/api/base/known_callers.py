@@ -24,11 +24,13 @@ from jobs.models.api_token import token_digest
 _API = "/api/"
 _ATTEMPTS = "/api/v1/attempts/"
 _UPLOADS = "/uploads"
+_CODE = "/code"
 
 
 def is_upload(path: str) -> bool:
     """Whether folders are sent there, which may be larger than all else."""
-    return path.startswith(_API) and path.endswith(_UPLOADS)
+    is_code = path.startswith(_ATTEMPTS) and path.endswith(_CODE)
+    return is_code or (path.startswith(_API) and path.endswith(_UPLOADS))
 
 
 async def is_known(scope: dict[str, Any]) -> bool:

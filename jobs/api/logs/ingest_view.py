@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from jobs.actions.ingest.answer_runner import NO_ORDERS, Orders, answer_runner
 from jobs.actions.ingest.ingest_frames import take_in
+from jobs.api.base.attempt_token import token_of_attempt
 from jobs.api.base.body_limit import CAME_AT
 from jobs.api.base.errors import problem, problem_of
 from jobs.api.base.strict import require_known_parameters
@@ -39,16 +40,13 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
     `"stop": {"grace_s": seconds}` beside it: the attempt is to end.
     `"stacks": [{"id", "rank", "pid"}]`: the stack dumps that were requested.
     """
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        headers = {"WWW-Authenticate": 'Bearer realm="mportal-attempt"'}
-        return problem(401, "not_authenticated", "Send the attempt's token.", headers=headers)
     try:
+        token = token_of_attempt(request)
         require_known_parameters(request.GET, ())
         frames = _frames_in(request)
         if frames:  # a sign of life needs no room
             require_room_for_frames()
-        sender = sender_of(attempt_id, token.strip())
+        sender = sender_of(attempt_id, token)
         acked = take_in(sender, frames, sent_at=_sent_at(request), took_s=_took_s(request))
         # Most answers have nothing else: a request that is made now is delivered with the next one.
         orders = answer_runner(attempt_id) if sender.is_waited_for else NO_ORDERS

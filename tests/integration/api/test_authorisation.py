@@ -126,9 +126,10 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "openapi"): PUBLIC,
     ("get", "docs"): PUBLIC,
     ("post", "frames"): ATTEMPT,
+    ("put", "code"): ATTEMPT,
 }
 # Views that are plain functions, and take something else than GET.
-FUNCTIONS = {"frames": ["post"]}
+FUNCTIONS = {"frames": ["post"], "code": ["put"]}
 # What operations read before they know whether the caller may; others are sent no field.
 _SPEC = {"spec": {"run": "true"}}
 BODIES = {

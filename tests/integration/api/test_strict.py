@@ -20,7 +20,7 @@ from tests.undone import undone
 pytestmark = pytest.mark.django_db
 
 # Their bodies are no JSON, or JSON with the fields of a cloud.
-NO_FIELDS = {"upload_create", "frames_push", "cloud_add"}
+NO_FIELDS = {"upload_create", "frames_push", "code_store", "cloud_add"}
 
 
 def operations() -> list[tuple[str, str, dict[str, Any]]]:
@@ -53,7 +53,7 @@ def addresses(project, root) -> dict[str, Any]:
         "digest": "a" * 64,
         "name": "some",
         "kind": "aws",
-        "frames": {"Authorization": f"Bearer {attempt_token(job.pk, attempt.number)}"},
+        "runner": {"Authorization": f"Bearer {attempt_token(job.pk, attempt.number)}"},
     }
 
 
@@ -64,7 +64,7 @@ def errors_of(answer: Any) -> dict[str, str]:
 
 def test_every_operation_refuses_a_parameter_that_it_does_not_have(root, addresses):
     def refuses(path: str, method: str, _operation: dict[str, Any]) -> None:
-        headers = addresses["frames"] if path.endswith("/frames") else {}
+        headers = addresses["runner"] if path.startswith("/attempts/") else {}
         caller = Caller(root.user, {**root.headers, **headers}, root.http)
         with undone():
             answer = caller.send(method, f"{path.format(**addresses)}?no_such=")

@@ -22,6 +22,7 @@ from jobs.models import Cluster, Job, JobEvent
 from jobs.permissions import Actor
 from jobs.reconcilers import queue, recovering
 from jobs.statuses import ClusterStatus, JobStatus, Role
+from monarch_client.sync.archive import ArchiveFacts
 from tests.factories import make_attempt, make_job, make_member, make_project, make_token
 from tests.frame_bytes import body, lines
 
@@ -218,9 +219,10 @@ def test_an_upload_without_room_is_removed_and_reported_with_a_message(
     disk.free_mb = 10 * RESERVE_MB
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr(
-        "jobs.actions.projects.store_upload._keep", lambda *_: (_ for _ in ()).throw(full)
+        "jobs.actions.projects.keep_archive._keep", lambda *_: (_ for _ in ()).throw(full)
     )
-    monkeypatch.setattr("jobs.actions.projects.store_upload._checked", lambda _draft: None)
+    facts = ArchiveFacts("0" * 64, size_bytes=1, file_count=1, unpacked_bytes=1)
+    monkeypatch.setattr("jobs.actions.projects.keep_archive._checked", lambda _draft: facts)
     with pytest.raises(StorageFullError):
         store_upload(Actor(user=member, source=""), project, iter([b"x"]))
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == []

@@ -223,7 +223,7 @@ def test_nothing_is_uploaded_to_a_project_that_was_archived_meanwhile(admin, pro
     def archived_meanwhile(*_: object) -> None:
         archive_project(admin, Project.objects.get(pk=project.pk))
 
-    monkeypatch.setattr("jobs.actions.projects.store_upload._keep", archived_meanwhile)
+    monkeypatch.setattr("jobs.actions.projects.keep_archive._keep", archived_meanwhile)
     with pytest.raises(PermissionDeniedError, match="archived"):
         store_upload(admin, project, [empty_archive()])
     assert not Upload.objects.exists()

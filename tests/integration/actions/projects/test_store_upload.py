@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.files.storage import InMemoryStorage, default_storage
 
-from jobs.actions.projects import store_upload as module
+from jobs.actions.projects import keep_archive as module
 from jobs.actions.projects.store_upload import store_upload
 from jobs.errors import InvalidUploadError, PermissionDeniedError, UploadTooLargeError
 from jobs.models import Upload
