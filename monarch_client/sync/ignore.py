@@ -35,6 +35,9 @@ ALWAYS_IGNORED = (
 )
 # Files that make a folder a virtual environment, whatever its name.
 _ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta/history")
+# Names and endings, which are compared sooner than ten patterns for each of many files.
+_NAMES = frozenset(each for each in ALWAYS_IGNORED if "*" not in each)
+_ENDINGS = tuple(each.removeprefix("*") for each in ALWAYS_IGNORED if "*" in each)
 _ALWAYS = IgnoreFile("", tuple(filter(None, (git_rule("always", text) for text in ALWAYS_IGNORED))))
 
 
@@ -93,9 +96,9 @@ class Ignore:
 
     def _always(self, path: str, *, is_folder: bool) -> str:
         """Return the built-in rule that excludes `path`, or None."""
-        rule = _ALWAYS.find(path, is_folder=is_folder)
-        if rule:
-            return str(rule)
+        name = path.rpartition("/")[2]
+        if name in _NAMES or name.endswith(_ENDINGS):
+            return str(_ALWAYS.find(path, is_folder=is_folder))
         if is_folder and any((self.top / path / mark).is_file() for mark in _ENVIRONMENT_MARKS):
             return "always: virtual environments"
         return ""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from monarch_client.errors import ArchiveError, ArchiveTooLargeError
 from monarch_client.sync.archive_rules import Contents, Kind, Limits, check_link, clean_path
@@ -21,6 +22,28 @@ _NOT_IN_PATTERNS = re.compile(r"[\udc80-\udcff\x00-\x1f\x7f-\x9f]")
 _SPECIAL_IN_PATTERNS = re.compile(r"([*?\[\\])")
 
 
+class Stamp(NamedTuple):
+    """The state of a file that changes with its content."""
+
+    size: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        """Return the stamp of a file."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+    @property
+    def newest(self) -> int:
+        """Return its latest time."""
+        return max(self.modified_ns, self.changed_ns)
+
+
+_NO_STAMP = Stamp(0, 0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A file, folder or link that travels; `path` starts at the folder that is packed."""
@@ -30,6 +53,8 @@ class Entry:
     size: int = 0
     is_executable: bool = False
     link_target: str = ""
+    # Of a file.
+    stamp: Stamp = _NO_STAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +145,7 @@ class _Walk:
     def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
         try:
-            self._contents.add(clean_path(entry.path), entry.kind, entry.size)
+            self._contents.add(entry.path, entry.kind, entry.size)
         except ArchiveTooLargeError as error:
             by_size = len(self.entries) <= self._limits.most_members
             raise ArchiveTooLargeError(f"{error} {_largest(self.entries, by_size)}") from error
@@ -148,7 +173,10 @@ def _entry(path: str, found: os.DirEntry[str]) -> Entry:
         _check_target(path, target)
     is_file = kind is Kind.FILE
     size = status.st_size if is_file else 0
-    return Entry(path, kind, size, is_file and bool(status.st_mode & stat.S_IXUSR), target)
+    is_executable = is_file and bool(status.st_mode & stat.S_IXUSR)
+    return Entry(
+        path, kind, size, is_executable, target, Stamp.of(status) if is_file else _NO_STAMP
+    )
 
 
 def _check_name(path: str) -> None:

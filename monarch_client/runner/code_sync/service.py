@@ -1,0 +1,160 @@
+"""The service `code` of the head node: it takes a tree from a laptop, and has all ranks switch."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+from monarch_client.runner.code.errors import CodeError, FormatError
+from monarch_client.runner.code.manifest import MAX_BLOCK_BYTES, is_digest
+from monarch_client.runner.code_sync import messages
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+    from typing import Any, Awaitable, Callable, Protocol, Sequence
+
+    from monarch_client.runner.code.store import Store
+    from monarch_client.runner.code.trees import Trees
+
+    class Stream(Protocol):
+        """A node stream that a laptop has opened."""
+
+        reader: asyncio.StreamReader
+        writer: asyncio.StreamWriter
+
+        async def accept(self, **fields: Any) -> None:
+            """Answer that the stream is open."""
+
+    # Reports how many ranks of how many have the tree.
+    OnReady = Callable[[int, int], None]
+    Switch = Callable[[str, OnReady], Awaitable["Switched"]]
+
+# Blocks are hashed and written together on a thread, since most are small.
+_BATCH_BYTES = 1024 * 1024
+_BATCH_BLOCKS = 64
+
+
+class Switched(NamedTuple):
+    """The result of a switch. `failures` are reasons by rank; with any, no rank has switched."""
+
+    ranks: int
+    failures: dict[int, str]
+
+
+class CodeService:
+    """The receiver of trees, one after the other. `switch` has all ranks switch to a tree.
+
+    What blocks runs on `thread`, whose executor has one: trees are for one thread at a time.
+    """
+
+    def __init__(self, trees: Trees, store: Store, thread: Executor, switch: Switch) -> None:
+        self._trees = trees
+        self._store = store
+        self._thread = thread
+        self._switch = switch
+        self._turn = asyncio.Lock()
+
+    async def serve(self, stream: Stream) -> None:
+        """Serve a laptop until it closes the stream, or until a tree fails."""
+        await stream.accept()
+        is_sound = True
+        while is_sound:
+            message = await messages.receive(stream.reader)
+            if message is None:
+                return
+            if "sync" in message:
+                async with self._turn:
+                    answer = await self._take(stream, message)
+                # After a failure there may be blocks on their way that nobody waits for.
+                is_sound = "failed" not in answer
+                stream.writer.write(messages.pack(**answer))
+                await stream.writer.drain()
+
+    async def _take(self, stream: Stream, message: dict[str, Any]) -> dict[str, Any]:
+        """Take up a tree, and switch to it; return the answer."""
+        tree = message["sync"]
+        try:
+            folders = _names([tree, *message.get("folders", [])])
+            if not await self._complete(stream, tree, folders):
+                return {"dropped": tree}
+            # The switch goes on whatever happens to the laptop.
+            switching = self._switch(tree, functools.partial(_report, stream))
+            switched = await asyncio.shield(asyncio.ensure_future(switching))
+        except CodeError as error:
+            return {"failed": f"The head node refused the code: {error}.", "ranks": {}}
+        if switched.failures:
+            reason = "No rank has switched to the code, since some cannot."
+            return {"failed": reason, "ranks": switched.failures}
+        return {"done": tree, "ranks": switched.ranks}
+
+    async def _complete(self, stream: Stream, tree: str, folders: Sequence[str]) -> bool:
+        """Receive the blocks that are missing; False if the laptop cannot send them any more."""
+        missing = await self._blocking(self._store.missing, folders)
+        while True:
+            if missing and not await self._receive(stream, missing):
+                return False
+            # Those that the laptop has not named.
+            missing = await self._blocking(self._trees.missing_folders, tree)
+            if not missing:
+                break
+        missing = await self._blocking(self._trees.missing_blocks, tree)
+        return not missing or await self._receive(stream, missing)
+
+    async def _receive(self, stream: Stream, digests: Sequence[str]) -> bool:
+        for start in range(0, len(digests), messages.MOST_NAMES):
+            part = digests[start : start + messages.MOST_NAMES]
+            # Written at once, so that the laptop never waits for the next line.
+            stream.writer.write(messages.pack(need=part))
+        batch: list[tuple[bytes, str]] = []
+        size = 0
+        for digest in digests:
+            content = await _block(stream.reader, digest)
+            if content is None:
+                return False
+            batch.append((content, digest))
+            size += len(content)
+            if size >= _BATCH_BYTES or len(batch) >= _BATCH_BLOCKS:
+                await self._blocking(self._add, batch)
+                batch, size = [], 0
+        await self._blocking(self._add, batch)
+        return True
+
+    def _add(self, batch: list[tuple[bytes, str]]) -> None:
+        for content, digest in batch:
+            self._store.add(content, digest)
+
+    async def _blocking(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do what blocks. CodeError also for a full disk."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, work, *arguments)
+        except OSError as error:
+            raise CodeError(f"it cannot be stored: {error.strerror or error}") from error
+
+
+async def _block(reader: asyncio.StreamReader, digest: str) -> bytes | None:
+    """Return the next block; None if the laptop cannot send it."""
+    message = await messages.receive(reader)
+    if message is None:
+        raise EOFError
+    if "changed" in message:
+        return None
+    size = message.get("size")
+    if message.get("block") != digest or type(size) is not int:
+        raise messages.MessageError("another block was expected")
+    if not 0 <= size <= MAX_BLOCK_BYTES:
+        raise FormatError(f"a block of {size:,} bytes is too large")
+    return await reader.readexactly(size)
+
+
+def _names(found: Any) -> list[str]:
+    if not isinstance(found, list) or not all(is_digest(each) for each in found):
+        raise FormatError("a folder has no such name")
+    return found
+
+
+def _report(stream: Stream, ready: int, ranks: int) -> None:
+    # Written, not awaited: a laptop that is gone does not delay the switch.
+    if not stream.writer.is_closing():
+        stream.writer.write(messages.pack(switching=True, ready=ready, of=ranks))
