@@ -19,7 +19,7 @@ from monarch_client.runner.code.manifest import BLOCK_BYTES, File, digest_of
 from monarch_client.runner.code.store import Store
 from monarch_client.runner.code.trees import Trees
 from monarch_client.runner.code_sync import messages
-from monarch_client.runner.code_sync.service import CodeService, Switched
+from monarch_client.runner.code_sync.receiving import CodeService, Switched
 from monarch_client.sync.scanning import ChangedMeanwhileError, Scanner, Snapshot
 from monarch_client.sync.sending import CodeSender, StreamLostError, SyncError, SyncProgress
 from monarch_client.sync.stat_cache import StatCache
