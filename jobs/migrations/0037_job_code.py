@@ -5,7 +5,7 @@ import jobs.ground.clock
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0035_plain_field_names")]
+    dependencies = [("jobs", "0036_gpu_use")]
 
     operations = [
         migrations.CreateModel(
