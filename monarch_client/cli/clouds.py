@@ -28,11 +28,6 @@ _file = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.group()
-def admin() -> None:
-    """Run commands for administrators of the installation."""
-
-
-@admin.group()
 def cloud() -> None:
     """Manage credentials of clouds."""
 

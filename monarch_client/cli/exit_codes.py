@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from monarch_client.wire.jobs import Job
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from monarch_client.wire.jobs import Job
 
 FAILED_WITHOUT_CODE = 1
 NOTHING_FOUND = 1  # as grep(1)

@@ -6,9 +6,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from monarch_client import rest
 from monarch_client.cli.terminal import tell
 from monarch_client.errors import ArchiveError, InvalidSpecErrors, SpecError
-from monarch_client.rest.client import PortalClient
 from monarch_client.spec import JobSpec
 from monarch_client.spec.text_edits import set_key
 from monarch_client.sync.archive import DEFAULT_LIMITS, Packed
@@ -109,7 +109,7 @@ class Sender:
     """A sender of folders to one project; relative paths start at `base`."""
 
     def __init__(
-        self, client: PortalClient, project: str, base: Path, *, is_verbose: bool = False
+        self, client: rest.PortalClient, project: str, base: Path, *, is_verbose: bool = False
     ) -> None:
         self._client = client
         self._project = project

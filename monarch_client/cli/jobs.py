@@ -1,4 +1,4 @@
-"""Commands that look at jobs: ps, get, events, wait. `job_actions` has those that change them."""
+"""Commands that look at jobs: ps, get, events. `job_actions` has those that change them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from monarch_client.cli.follow import wait
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
@@ -145,25 +144,6 @@ def events(session: Session, job_id: int, project: str | None, output: Output) -
         rows += page.results
         after = page.next
     output.rows(rows, EVENT_COLUMNS)
-
-
-@click.command(name="wait")
-@jobs_argument
-@project_option
-@click.option("--timeout", "timeout_s", type=float, help="Give up after this many seconds (124).")
-@pass_session
-@click.pass_context
-def wait_command(
-    context: click.Context,
-    session: Session,
-    job_ids: tuple[int, ...],
-    project: str | None,
-    timeout_s: float | None,
-) -> None:
-    """Wait until jobs have ended; the exit code is that of the first that did not succeed."""
-    slug = session.project(project)
-    codes = [wait(session.client, slug, job_id, timeout_s) for job_id in job_ids]
-    context.exit(next((code for code in codes if code), 0))
 
 
 def _show_job(job: Job, attempts: list[Attempt], most_workers: int) -> None:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from monarch_client import rest
 from monarch_client.errors import RefusedError
-from monarch_client.rest.client import PortalClient
 from monarch_client.spec.durations import seconds_in
 from monarch_client.wire.jobs import Job
 from monarch_client.wire.logs import LogLine
@@ -102,7 +102,7 @@ class Search:
     """Searching the lines of `job` that `choice` (rank, stream, attempt) names."""
 
     def __init__(
-        self, client: PortalClient, job: Job, choice: dict[str, Any], request: SearchRequest
+        self, client: rest.PortalClient, job: Job, choice: dict[str, Any], request: SearchRequest
     ) -> None:
         self._client = client
         self._job = job

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from monarch_client import rest
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import job_argument, project_option
@@ -14,7 +15,6 @@ from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.log_search import Search, SearchRequest, search_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, tell
-from monarch_client.rest.client import PortalClient
 from monarch_client.runner.vocabulary.streams import STREAMS
 from monarch_client.wire.jobs import Job
 from monarch_client.wire.logs import LogLine
@@ -68,7 +68,7 @@ def _warn_of_removed(removed: str) -> None:
         tell(one_line(removed))
 
 
-def _check(client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
+def _check(client: rest.PortalClient, job: Job, choice: dict[str, Any]) -> None:
     """Refuse a rank or an attempt that the job does not have: its log would be empty for ever."""
     rank, attempt = choice["rank"], choice["attempt"]
     if rank is not None and rank >= job.num_nodes:
@@ -85,7 +85,7 @@ def _check(client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
         )
 
 
-def _nothing(client: PortalClient, job: Job, choice: dict[str, Any]) -> str:
+def _nothing(client: rest.PortalClient, job: Job, choice: dict[str, Any]) -> str:
     """Return the message for no such line; for a stream, name streams that have some."""
     so_far = "" if job.is_final else " so far"
     wanted = choice["stream"]
@@ -103,7 +103,7 @@ def _nothing(client: PortalClient, job: Job, choice: dict[str, Any]) -> str:
 class _Reading:
     """Reading the lines there are, of those that `choice` (rank, stream, attempt) names."""
 
-    def __init__(self, client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
+    def __init__(self, client: rest.PortalClient, job: Job, choice: dict[str, Any]) -> None:
         self._client = client
         self._job = job
         self._choice = choice

@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
-from monarch_client.cli import (
-    accounts,
-    arrays,
-    attach,
-    budgets,
-    clouds,
-    gateway_sessions,
-    job_actions,
-    jobs,
-    logs,
-    machines,
-    meshes,
-    projects,
-    queues,
-    schedules,
-    secrets,
-    sharing,
-    stacks,
-    submit,
-    top,
-    why,
-)
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
+from monarch_client.cli.lazy_group import LazyGroup
 from monarch_client.cli.session import Session
 from monarch_client.cli.terminal import complain, without_tokens
 from monarch_client.errors import ClientError, InvalidSpecErrors
@@ -37,12 +16,62 @@ from monarch_client.rest.config import load
 from monarch_client.version import __version__
 
 
-class PortalGroup(click.Group):
-    """A group of commands that turns errors into a message and an exit code."""
+class PortalGroup(LazyGroup):
+    """All commands. Errors become a message and an exit code."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the commands in the order in which users need them, not alphabetically."""
-        return list(self.commands)
+    sections: ClassVar = {
+        "Account": {
+            "login": "accounts:login",
+            "whoami": "accounts:whoami",
+            "token": "accounts:token",
+        },
+        "Submit jobs": {
+            "submit": "submit:submit",
+            "run": "submit:run",
+            "plan": "machines:plan",
+            "schedule": "schedules:schedule",
+        },
+        "Watch jobs": {
+            "ps": "jobs:ps",
+            "get": "jobs:get",
+            "why": "why:why",
+            "events": "jobs:events",
+            "logs": "logs:logs",
+            "top": "top:top",
+            "meshes": "meshes:meshes",
+            "stacks": "stacks:stacks",
+            "wait": "waiting:wait_command",
+        },
+        "Change jobs": {
+            "cancel": "job_actions:cancel",
+            "hold": "job_actions:hold",
+            "release": "job_actions:release",
+            "prioritize": "job_actions:prioritize",
+            "extend": "job_actions:extend",
+            "rerun": "job_actions:rerun",
+            "delete": "job_actions:delete",
+            "array": "arrays:array",
+        },
+        "Use a job's hosts from this machine": {
+            "dev": "attach:dev",
+            "attach": "attach:attach",
+            "sessions": "gateway_sessions:sessions",
+        },
+        "Machines and costs": {
+            "clusters": "machines:clusters",
+            "infra": "machines:infra",
+            "queue": "queues:queue",
+            "quota": "queues:quota",
+            "budget": "budgets:budget",
+            "usage": "budgets:usage",
+        },
+        "Projects and administration": {
+            "project": "projects:project",
+            "members": "projects:members",
+            "secret": "secrets:secret",
+            "admin": "administration:admin",
+        },
+    }
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
@@ -67,50 +96,6 @@ def cli(context: click.Context) -> None:
     """Submit, watch and stop distributed jobs on a Monarch portal."""
     if context.obj is None:
         context.obj = Session(load(os.environ))
-
-
-for command in (
-    accounts.login,
-    accounts.whoami,
-    submit.submit,
-    submit.run,
-    attach.dev,
-    attach.attach,
-    gateway_sessions.sessions,
-    jobs.ps,
-    jobs.get,
-    why.why,
-    jobs.events,
-    logs.logs,
-    top.top,
-    meshes.meshes,
-    stacks.stacks,
-    jobs.wait_command,
-    job_actions.cancel,
-    job_actions.hold,
-    job_actions.release,
-    job_actions.prioritize,
-    job_actions.extend,
-    job_actions.rerun,
-    job_actions.delete,
-    schedules.schedule,
-    arrays.array,
-    machines.plan,
-    machines.clusters,
-    machines.infra,
-    budgets.budget,
-    budgets.usage,
-    queues.queue,
-    queues.quota,
-    projects.project,
-    projects.members,
-    accounts.token,
-    secrets.secret,
-    clouds.admin,
-):
-    cli.add_command(command)
-for group in sharing.GROUPS:
-    clouds.admin.add_command(group)
 
 
 def main() -> None:

@@ -11,10 +11,6 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 import click
-import yaml
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from monarch_client.cli.terminal import acts_on_terminals, for_programs, one_line, say
 
@@ -69,6 +65,8 @@ class Output:
         if self.form == "json":
             say(for_programs(text))
         else:
+            import yaml  # noqa: PLC0415 - 30 ms that few commands need
+
             as_it_is = not acts_on_terminals(text)
             plain = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=as_it_is)
             say(plain.rstrip())
@@ -103,15 +101,24 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: in color and fitted on a terminal, in plain columns in a pipe."""
     rows = [[one_line(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
-        table = Table(*headers, box=None, pad_edge=False, header_style="bold")
-        for row in rows:
-            table.add_row(*(Text(cell, STATUS_COLORS.get(cell, "")) for cell in row))
-        Console().print(table)
+        _print_fitted(headers, rows)
         return
     widths = [max(len(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
     for row in [headers, *rows]:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         say("  ".join(cells).rstrip())
+
+
+def _print_fitted(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    # Imported here: pipes and other commands need none of it, and it takes 50 ms.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(*headers, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(Text(cell, STATUS_COLORS.get(cell, "")) for cell in row))
+    Console().print(table)
 
 
 def age(moment: datetime | None, now: datetime | None = None) -> str:

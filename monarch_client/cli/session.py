@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from monarch_client import rest
 from monarch_client.cli.terminal import tell
-from monarch_client.rest.client import PortalClient
 from monarch_client.rest.config import Config, project_of, signed_in
 
 
@@ -21,15 +21,15 @@ class Session:
     options: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def client(self) -> PortalClient:
+    def client(self) -> rest.PortalClient:
         """A client of the portal one is signed in to. NotSignedInError when there is none."""
         return self._kept(signed_in(self.config, **self.options))
 
-    def client_for(self, config: Config) -> PortalClient:
+    def client_for(self, config: Config) -> rest.PortalClient:
         """Return a client with other credentials; it is closed when the command ends."""
-        return self._kept(PortalClient(config.url, config.token, **self.options))
+        return self._kept(rest.PortalClient(config.url, config.token, **self.options))
 
-    def _kept(self, client: PortalClient) -> PortalClient:
+    def _kept(self, client: rest.PortalClient) -> rest.PortalClient:
         """Close the client when the command ends; report on a portal that is away."""
         client.connection.on_away = _remark
         click.get_current_context().find_root().call_on_close(client.connection.close)

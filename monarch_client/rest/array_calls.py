@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from monarch_client import wire
 from monarch_client.rest.bodies import rerun_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.wire.jobs import Array, Job
 
 
 class ArrayCalls:
@@ -23,7 +23,7 @@ class ArrayCalls:
         specs: Sequence[str | Mapping[str, Any]],
         *,
         idempotency_key: str | None = None,
-    ) -> list[Job]:
+    ) -> list[wire.jobs.Job]:
         """Submit several jobs, which may depend on one another: all of them or none.
 
         InvalidSpecErrors carries everything wrong with any of them, each with its `document`.
@@ -32,25 +32,27 @@ class ArrayCalls:
         body = {"specs": [each if isinstance(each, str) else dict(each) for each in specs]}
         path = f"/projects/{project}/jobs/batch"
         answer = self.connection.request("POST", path, repeatable=True, json=body, headers=headers)
-        return decode_page(Job, answer).results
+        return decode_page(wire.jobs.Job, answer).results
 
-    def array(self, project: str, array_id: int) -> Array:
+    def array(self, project: str, array_id: int) -> wire.jobs.Array:
         """Return an array with its jobs."""
-        return decode(Array, self.connection.request("GET", _array(project, array_id)))
+        return decode(wire.jobs.Array, self.connection.request("GET", _array(project, array_id)))
 
-    def cancel_array(self, project: str, array_id: int) -> Array:
+    def cancel_array(self, project: str, array_id: int) -> wire.jobs.Array:
         """End all jobs of an array that have not ended."""
         path = _array(project, array_id) + "/actions/cancel"
-        return decode(Array, self.connection.request("POST", path, repeatable=True))
+        return decode(wire.jobs.Array, self.connection.request("POST", path, repeatable=True))
 
-    def rerun_failed(self, project: str, array_id: int, *, drop_deleted: bool = False) -> Array:
+    def rerun_failed(
+        self, project: str, array_id: int, *, drop_deleted: bool = False
+    ) -> wire.jobs.Array:
         """Run its failed and cancelled jobs again. ConflictError where there is none.
 
         `drop_deleted` leaves out dependencies on jobs that were deleted.
         """
         path = _array(project, array_id) + "/actions/rerun-failed"
         body = rerun_body(drop_deleted=drop_deleted)
-        return decode(Array, self.connection.request("POST", path, json=body))
+        return decode(wire.jobs.Array, self.connection.request("POST", path, json=body))
 
 
 def _array(project: str, array_id: int) -> str:

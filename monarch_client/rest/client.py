@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
+from monarch_client import wire
 from monarch_client.errors import MissingError, NotSignedInError
 from monarch_client.rest.array_calls import ArrayCalls
 from monarch_client.rest.bodies import rerun_body, spec_body
@@ -22,12 +23,6 @@ from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.project_calls import ProjectCalls
 from monarch_client.rest.queue_calls import QueueCalls
 from monarch_client.rest.schedule_calls import ScheduleCalls
-from monarch_client.wire.account import CloudEntry, CloudState, Me, NewToken, Token
-from monarch_client.wire.attempts import Attempt
-from monarch_client.wire.jobs import Event, Job, JobDetail, Upload, Validation
-from monarch_client.wire.logs import LogLine, LogPage
-from monarch_client.wire.page import Page
-from monarch_client.wire.projects import Secret
 
 # Packing is quick to send, slow to check: an upload may take its time to be answered.
 UPLOAD_TIMEOUT_S = 600.0
@@ -62,18 +57,20 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
     ) -> None:
         self.connection.close()
 
-    def me(self) -> Me:
+    def me(self) -> wire.account.Me:
         """Return the user that the token belongs to."""
-        return decode(Me, self.connection.request("GET", "/me"))
+        return decode(wire.account.Me, self.connection.request("GET", "/me"))
 
-    def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
+    def jobs(
+        self, project: str, *, status: Sequence[str] = (), **filters: Any
+    ) -> wire.page.Page[wire.jobs.Job]:
         """List jobs, newest first.
 
         `filters`: user ("me" or a name), name, kind, gpu, parent, q, limit.
         """
         params = given({"status": ",".join(status), **filters})
         answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)
-        return decode_page(Job, answer)
+        return decode_page(wire.jobs.Job, answer)
 
     def submit(
         self,
@@ -81,7 +78,7 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
         spec: str | Mapping[str, Any],
         *,
         idempotency_key: str | None = None,
-    ) -> Job:
+    ) -> wire.jobs.Job:
         """Submit YAML text or an object. InvalidSpecErrors carries everything wrong with it.
 
         Repeated while the portal is away; the key ensures that this makes one job.
@@ -90,90 +87,98 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
         answer = self.connection.request(
             "POST", f"/projects/{project}/jobs", repeatable=True, **spec_body(spec, headers)
         )
-        return decode(Job, answer)
+        return decode(wire.jobs.Job, answer)
 
-    def validate(self, project: str, spec: str | Mapping[str, Any]) -> Validation:
+    def validate(self, project: str, spec: str | Mapping[str, Any]) -> wire.jobs.Validation:
         """Validate a specification as a submission would; nothing is stored."""
         answer = self.connection.request(
             "POST", f"/projects/{project}/jobs/validate", repeatable=True, **spec_body(spec)
         )
-        return decode(Validation, answer)
+        return decode(wire.jobs.Validation, answer)
 
-    def job(self, project: str, job_id: int) -> JobDetail:
+    def job(self, project: str, job_id: int) -> wire.jobs.JobDetail:
         """Return one job with its specification."""
-        return decode(JobDetail, self.connection.request("GET", _job(project, job_id)))
+        return decode(wire.jobs.JobDetail, self.connection.request("GET", _job(project, job_id)))
 
-    def cancel(self, project: str, job_id: int) -> Job:
+    def cancel(self, project: str, job_id: int) -> wire.jobs.Job:
         """End a job. ConflictError when it has ended already."""
         path = _job(project, job_id) + "/actions/cancel"
-        return decode(Job, self.connection.request("POST", path, repeatable=True))
+        return decode(wire.jobs.Job, self.connection.request("POST", path, repeatable=True))
 
-    def hold(self, project: str, job_id: int) -> Job:
+    def hold(self, project: str, job_id: int) -> wire.jobs.Job:
         """Keep a queued job from starting. ConflictError when it has started or ended."""
         path = _job(project, job_id) + "/actions/hold"
-        return decode(Job, self.connection.request("POST", path, repeatable=True))
+        return decode(wire.jobs.Job, self.connection.request("POST", path, repeatable=True))
 
-    def release(self, project: str, job_id: int) -> Job:
+    def release(self, project: str, job_id: int) -> wire.jobs.Job:
         """Release a held job, so that it may start. ConflictError when it has ended."""
         path = _job(project, job_id) + "/actions/release"
-        return decode(Job, self.connection.request("POST", path, repeatable=True))
+        return decode(wire.jobs.Job, self.connection.request("POST", path, repeatable=True))
 
-    def prioritize(self, project: str, job_id: int, priority: int) -> Job:
+    def prioritize(self, project: str, job_id: int, priority: int) -> wire.jobs.Job:
         """Change a queued job's priority, 0 to 100. ConflictError when it has started or ended."""
         path = _job(project, job_id) + "/actions/prioritize"
         body = {"priority": priority}
-        return decode(Job, self.connection.request("POST", path, repeatable=True, json=body))
+        return decode(
+            wire.jobs.Job, self.connection.request("POST", path, repeatable=True, json=body)
+        )
 
-    def extend(self, project: str, job_id: int, duration: str | int) -> Job:
+    def extend(self, project: str, job_id: int, duration: str | int) -> wire.jobs.Job:
         """Let a job run longer, by "2h" or seconds. ConflictError where that can't be."""
         key = "duration" if isinstance(duration, str) else "seconds"
         path, headers = _job(project, job_id) + "/actions/extend", {"Idempotency-Key": _new_key()}
         return decode(
-            Job,
+            wire.jobs.Job,
             self.connection.request(
                 "POST", path, repeatable=True, json={key: duration}, headers=headers
             ),
         )
 
-    def rerun(self, project: str, job_id: int, *, drop_deleted: bool = False) -> Job:
+    def rerun(self, project: str, job_id: int, *, drop_deleted: bool = False) -> wire.jobs.Job:
         """Submit a new job from the same specification.
 
         `drop_deleted` leaves out dependencies on jobs that were deleted.
         """
         path = _job(project, job_id) + "/actions/rerun"
         body = rerun_body(drop_deleted=drop_deleted)
-        return decode(Job, self.connection.request("POST", path, json=body))
+        return decode(wire.jobs.Job, self.connection.request("POST", path, json=body))
 
     def delete(self, project: str, job_id: int) -> None:
         """Remove an ended job with everything it left."""
         self.connection.request("DELETE", _job(project, job_id))
 
-    def attempts(self, project: str, job_id: int, *, workers: str = "all") -> list[Attempt]:
+    def attempts(
+        self, project: str, job_id: int, *, workers: str = "all"
+    ) -> list[wire.attempts.Attempt]:
         """List the job's attempts with stages and workers, newest first.
 
         `workers`: "all", "newest" or "none", for callers that need no lists of a thousand hosts.
         """
         path, params = _job(project, job_id) + "/attempts", {"workers": workers}
         answer = self.connection.request("GET", path, params=params)
-        return decode_page(Attempt, answer).results
+        return decode_page(wire.attempts.Attempt, answer).results
 
     def events(
         self, project: str, job_id: int, *, after: int | str = 0, limit: int = 200
-    ) -> Page[Event]:
+    ) -> wire.page.Page[wire.jobs.Event]:
         """Return the job's history, oldest first. `next` is the `after` of the next page."""
         path, params = _job(project, job_id) + "/events", {"after": after, "limit": limit}
-        return decode_page(Event, self.connection.request("GET", path, params=params))
+        return decode_page(wire.jobs.Event, self.connection.request("GET", path, params=params))
 
-    def logs(self, project: str, job_id: int, **options: Any) -> LogPage[LogLine]:
+    def logs(
+        self, project: str, job_id: int, **options: Any
+    ) -> wire.logs.LogPage[wire.logs.LogLine]:
         """Return lines of the log. `options`: attempt, rank, stream, after, before, limit.
 
         `before="end"` gives the last lines; `next` goes into `after`, `previous` into `before`.
         """
         path = _job(project, job_id) + "/logs"
         answer = self.connection.request("GET", path, params=given(options))
-        return decode_log(LogLine, answer)
+        return decode_log(wire.logs.LogLine, answer)
 
-    def search_log(self, project: str, job_id: int, q: str, **options: Any) -> LogPage[LogLine]:
+    def search_log(
+        self, project: str, job_id: int, q: str, **options: Any
+    ) -> wire.logs.LogPage[wire.logs.LogLine]:
         """Return the lines of the log that match `q`.
 
         `options`: regex, case, attempt, rank, stream, since, until (ISO times), after, limit.
@@ -182,7 +187,7 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
         """
         path = _job(project, job_id) + "/logs/search"
         answer = self.connection.request("GET", path, params=given({"q": q, **options}))
-        return decode_log(LogLine, answer)
+        return decode_log(wire.logs.LogLine, answer)
 
     def download_log(self, project: str, job_id: int, **options: Any) -> Iterator[bytes]:
         """Download the whole log as text, piece by piece."""
@@ -199,7 +204,7 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
             return False
         return True
 
-    def upload(self, project: str, archive: Path) -> Upload:
+    def upload(self, project: str, archive: Path) -> wire.jobs.Upload:
         """Send a tar.gz. The same content again changes nothing."""
         with archive.open("rb") as file:
             answer = self.connection.request(
@@ -210,11 +215,11 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
                 headers={"Content-Type": ARCHIVE_TYPE},
                 timeout=UPLOAD_TIMEOUT_S,
             )
-        return decode(Upload, answer)
+        return decode(wire.jobs.Upload, answer)
 
-    def tokens(self) -> list[Token]:
+    def tokens(self) -> list[wire.account.Token]:
         """List the user's own tokens that are still valid."""
-        return decode_page(Token, self.connection.request("GET", "/tokens")).results
+        return decode_page(wire.account.Token, self.connection.request("GET", "/tokens")).results
 
     def create_token(
         self,
@@ -223,32 +228,36 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
         project: str | None = None,
         read_only: bool = False,
         days: int | None = None,
-    ) -> NewToken:
+    ) -> wire.account.NewToken:
         """Create a token; its secret is in `token` this once."""
         body = {"name": name, "project": project, "read_only": read_only, "days": days}
-        return decode(NewToken, self.connection.request("POST", "/tokens", json=body))
+        return decode(wire.account.NewToken, self.connection.request("POST", "/tokens", json=body))
 
     def revoke_token(self, token_id: int) -> None:
         """Revoke one of the user's own tokens at once."""
         self.connection.request("DELETE", f"/tokens/{token_id}")
 
-    def secrets(self, project: str) -> list[Secret]:
+    def secrets(self, project: str) -> list[wire.projects.Secret]:
         """List the project's secrets by name, without their values."""
         answer = self.connection.request("GET", f"/projects/{project}/secrets")
-        return decode_page(Secret, answer).results
+        return decode_page(wire.projects.Secret, answer).results
 
-    def set_secret(self, project: str, name: str, value: str) -> Secret:
+    def set_secret(self, project: str, name: str, value: str) -> wire.projects.Secret:
         """Make a secret, or give it another value."""
         path, body = _secret(project, name), {"value": value}
-        return decode(Secret, self.connection.request("PUT", path, repeatable=True, json=body))
+        return decode(
+            wire.projects.Secret, self.connection.request("PUT", path, repeatable=True, json=body)
+        )
 
     def delete_secret(self, project: str, name: str) -> None:
         """Remove a secret."""
         self.connection.request("DELETE", _secret(project, name))
 
-    def clouds(self) -> list[CloudEntry]:
+    def clouds(self) -> list[wire.account.CloudEntry]:
         """List the cloud credentials that were added, without their values."""
-        return decode_page(CloudEntry, self.connection.request("GET", "/clouds")).results
+        return decode_page(
+            wire.account.CloudEntry, self.connection.request("GET", "/clouds")
+        ).results
 
     def add_cloud(self, kind: str, content: Mapping[str, str]) -> list[str]:
         """Store credentials; the names they are listed under."""
@@ -259,9 +268,11 @@ class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCa
         """Forget credentials."""
         self.connection.request("DELETE", f"/clouds/{kind}/{quote(name, safe='')}")
 
-    def check_clouds(self) -> list[CloudState]:
+    def check_clouds(self) -> list[wire.account.CloudState]:
         """Check now which clouds SkyPilot can use; RefusedError `still_looking`: not known yet."""
-        return decode_page(CloudState, self.connection.request("POST", "/clouds/check")).results
+        return decode_page(
+            wire.account.CloudState, self.connection.request("POST", "/clouds/check")
+        ).results
 
     def job_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a specification, for editors."""

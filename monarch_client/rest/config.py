@@ -12,8 +12,8 @@ from typing import Any
 
 import platformdirs
 
+from monarch_client import rest
 from monarch_client.errors import ClientError, NotSignedInError
-from monarch_client.rest.client import PortalClient
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -63,16 +63,16 @@ def load(environ: Mapping[str, str]) -> Config:
     )
 
 
-def signed_in(config: Config, **options: Any) -> PortalClient:
+def signed_in(config: Config, **options: Any) -> rest.PortalClient:
     """Return a client of the portal that the user is signed in to. NotSignedInError: of none."""
     if not config.url or not config.token:
         raise NotSignedInError(
             "Not signed in. Run `mportal login`, or set MPORTAL_URL and MPORTAL_TOKEN."
         )
-    return PortalClient(config.url, config.token, **options)
+    return rest.PortalClient(config.url, config.token, **options)
 
 
-def project_of(client: PortalClient, chosen: str | None) -> str:
+def project_of(client: rest.PortalClient, chosen: str | None) -> str:
     """Return the chosen project, or the user's only one. NoProjectError: there are several."""
     if chosen:
         return chosen

@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from monarch_client import wire
 from monarch_client.errors import UnexpectedAnswerError
-from monarch_client.wire.logs import LogPage
-from monarch_client.wire.page import Page
 
 T = TypeVar("T")
 
@@ -23,14 +22,14 @@ def decode(kind: type[T], data: Any) -> T:
         ) from error
 
 
-def decode_page(kind: type[T], data: Any) -> Page[T]:
+def decode_page(kind: type[T], data: Any) -> wire.page.Page[T]:
     """Return a list's envelope with rows of `kind`."""
-    return decode(Page[kind], data)  # type: ignore[valid-type]
+    return decode(wire.page.Page[kind], data)  # type: ignore[valid-type]
 
 
-def decode_log(kind: type[T], data: Any) -> LogPage[T]:
+def decode_log(kind: type[T], data: Any) -> wire.logs.LogPage[T]:
     """Return part of a log, with rows of `kind`."""
-    return decode(LogPage[kind], data)  # type: ignore[valid-type]
+    return decode(wire.logs.LogPage[kind], data)  # type: ignore[valid-type]
 
 
 def _name(kind: Any) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from monarch_client import wire
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.wire.gateway import GatewaySession, GatewayTicket
 
 
 class GatewayCalls:
@@ -12,14 +12,16 @@ class GatewayCalls:
 
     connection: Connection
 
-    def gateway_sessions(self, project: str, job_id: int) -> list[GatewaySession]:
+    def gateway_sessions(self, project: str, job_id: int) -> list[wire.gateway.GatewaySession]:
         """List the sessions of a job: current ones, then those that have ended."""
         answer = self.connection.request("GET", _sessions(project, job_id))
-        return decode_page(GatewaySession, answer).results
+        return decode_page(wire.gateway.GatewaySession, answer).results
 
-    def open_gateway_session(self, project: str, job_id: int) -> GatewayTicket:
+    def open_gateway_session(self, project: str, job_id: int) -> wire.gateway.GatewayTicket:
         """Open a session in a running job. ConflictError: it does not run, or has no gateway."""
-        return decode(GatewayTicket, self.connection.request("POST", _sessions(project, job_id)))
+        return decode(
+            wire.gateway.GatewayTicket, self.connection.request("POST", _sessions(project, job_id))
+        )
 
     def end_gateway_session(self, project: str, job_id: int, session_id: int) -> None:
         """End a session; its program gets a SessionLostError."""

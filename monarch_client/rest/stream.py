@@ -13,13 +13,12 @@ from typing import Any
 
 import httpx
 
+from monarch_client import wire
 from monarch_client.errors import RefusedError, UnexpectedAnswerError, UnreachableError
 from monarch_client.rest.client import PortalClient, given
 from monarch_client.rest.connection import pauses
 from monarch_client.rest.decoding import decode
 from monarch_client.rest.server_sent import ServerSentEvent, read_events
-from monarch_client.wire.logs import LogLine
-from monarch_client.wire.page import Page
 
 # The portal sends a beat every 15 s: silence for longer means a dead connection.
 SILENCE_S = 40.0
@@ -36,7 +35,7 @@ NO_PLACE = frozenset({429, 503})
 class NewLines:
     """Further lines of the log."""
 
-    lines: list[LogLine]
+    lines: list[wire.logs.LogLine]
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class Follower:
 
     def _take(self, event: ServerSentEvent) -> Iterator[FollowEvent]:
         if event.event == "line":
-            yield from self._new(decode(LogLine, row) for row in json.loads(event.data))
+            yield from self._new(decode(wire.logs.LogLine, row) for row in json.loads(event.data))
         elif event.event in {"job", "end"}:
             self._ended = event.event == "end"
             yield Changed()
@@ -129,10 +128,10 @@ class Follower:
             after = page.next
         self._ended = job.is_final
 
-    def _logs(self, **bounds: Any) -> Page[LogLine]:
+    def _logs(self, **bounds: Any) -> wire.page.Page[wire.logs.LogLine]:
         return self.client.logs(self.project, self.job_id, **bounds, **self.choice)
 
-    def _new(self, lines: Iterable[LogLine]) -> Iterator[FollowEvent]:
+    def _new(self, lines: Iterable[wire.logs.LogLine]) -> Iterator[FollowEvent]:
         seen = parse_cursor(self.after)
         fresh = [line for line in lines if line.position > seen]
         if fresh:

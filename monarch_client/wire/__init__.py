@@ -6,4 +6,59 @@ A field is declared here and nowhere else. The standard library and msgspec's an
 `jobs.api.answers` writes these classes as JSON and `rest.decoding` reads them. A field that is
 added to an answer gets a default, so that a client still reads a portal that lacks the field. The
 default serves decoding alone: the portal sets every field.
+
+A module is imported when it is first used as `wire.jobs`: a command needs few of them.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from monarch_client.wire import (
+        account,
+        attempts,
+        clusters,
+        gateway,
+        jobs,
+        logs,
+        mesh,
+        metrics,
+        money,
+        page,
+        problems,
+        projects,
+        queue,
+        schedules,
+        stacks,
+        values,
+    )
+
+__all__ = [
+    "account",
+    "attempts",
+    "clusters",
+    "gateway",
+    "jobs",
+    "logs",
+    "mesh",
+    "metrics",
+    "money",
+    "page",
+    "problems",
+    "projects",
+    "queue",
+    "schedules",
+    "stacks",
+    "values",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a module of the package. AttributeError if there is none of this name."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

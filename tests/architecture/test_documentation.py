@@ -109,7 +109,10 @@ def commands(
 ) -> Iterator[tuple[str, click.Command]]:
     """Yield every command with its name, the groups' names before its own."""
     if isinstance(command, click.Group):
-        for word, below in command.commands.items():
+        context = click.Context(command)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
             yield from commands(below, f"{name} {word}")
     else:
         yield name, command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from monarch_client.cli.follow import wait
+from monarch_client.cli.waiting import wait
 from tests.unit.rest.fake_portal import (
     attempt_json,
     ended_job,
