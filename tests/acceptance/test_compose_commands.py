@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 import psycopg
@@ -20,7 +20,9 @@ import yaml
 from monarch_portal.embedded.account import server_account
 from monarch_portal.embedded.postgres import PostgresServer
 from monarch_portal.embedded.redis_server import RedisServer
+from tests.integration.gateway.ends import refusal
 from tests.portal_process import CHECKOUT, PortalProcess
+from tests.sky_stub.process import free_port
 from tests.waiting import eventually
 
 SERVICES = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())["services"]
@@ -56,9 +58,12 @@ def run(production: dict[str, str]) -> Iterator[Run]:
     """Start a service's command; it is ended with the test, and must end orderly."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(service: str, **replaced: str) -> subprocess.Popen[bytes]:
+    def start(
+        service: str, replaced: Mapping[str, str] = MappingProxyType({}), **environment: str
+    ) -> subprocess.Popen[bytes]:
         argv = [replaced.get(word, word) for word in shlex.split(SERVICES[service]["command"])]
-        process = subprocess.Popen(argv, cwd=CHECKOUT, env=production, stderr=subprocess.DEVNULL)
+        environment = {**production, **environment}
+        process = subprocess.Popen(argv, cwd=CHECKOUT, env=environment, stderr=subprocess.DEVNULL)
         started.append(process)
         return process
 
@@ -70,9 +75,8 @@ def run(production: dict[str, str]) -> Iterator[Run]:
 
 @pytest.mark.feature("P1.2")
 def test_web_serves_and_is_ready(run: Run) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    run("web", **{"8000": port, "0.0.0.0": "127.0.0.1"})
+    port = str(free_port())
+    run("web", {"8000": port, "0.0.0.0": "127.0.0.1"})
 
     def answer() -> dict[str, str]:
         try:
@@ -84,6 +88,24 @@ def test_web_serves_and_is_ready(run: Run) -> None:
     assert eventually(answer)
     ready = answer()
     assert (ready["database"], ready["redis"]) == ("ok", "ok")
+
+
+@pytest.mark.feature("P1.2")
+def test_the_gateway_listens_for_a_proxy_and_is_healthy(run: Run) -> None:
+    service, url = SERVICES["gateway"], f"http://127.0.0.1:{free_port()}"
+    [address] = service["ports"]
+    assert service["environment"]["MPORTAL_GATEWAY_LISTEN"] == "0.0.0.0:8001"
+    assert address.endswith(":8001")
+    run("gateway", MPORTAL_GATEWAY_LISTEN=url.removeprefix("http://"))
+    _, *check = service["healthcheck"]["test"]
+    check = [word.replace("http://127.0.0.1:8001", url) for word in check]
+    assert url in check[-1]
+
+    def is_healthy() -> bool:
+        return subprocess.run(check, capture_output=True, check=False).returncode == 0
+
+    assert eventually(is_healthy)
+    assert refusal(url, "session", "mpg_unknown")[0] == 401
 
 
 @pytest.mark.feature("P1.2")

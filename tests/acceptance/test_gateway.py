@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.exceptions import WebSocketException
 
 from tests.acceptance.test_jobs import JOBS, newest
-from tests.integration.gateway.ends import WAIT_S, Program
+from tests.integration.gateway.ends import Program, connect_again
 from tests.portal_process import PortalProcess
 from tests.waiting import eventually
 
@@ -53,41 +50,13 @@ def program(shared: PortalProcess) -> Iterator[Program]:
         client.delete(f"{sessions(shared)}/{answer.json()['id']}")
 
 
-def reaches_worker(program: Program, generation: int) -> bool:
-    """Whether the worker of rank 0 begins a TLS handshake through a new link."""
-    program.send("link", link=0, generation=generation, rank=0)
-    link = program.link(program.read("dial")["token"])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
-    with suppress(ssl.SSLWantReadError):
-        context.wrap_bio(received, sent).do_handshake()
-    link.send(sent.read())
-    handshake = 22
-    return link.recv(WAIT_S)[0] == handshake
-
-
-def back(portal: PortalProcess, secret: str) -> Program:
-    """Connect a session again, as its program does: repeatedly, until it works."""
-    found: list[Program] = []
-
-    def has_connected() -> bool:
-        with suppress(WebSocketException, OSError):
-            found.append(Program(portal.url, secret))
-        return bool(found)
-
-    assert eventually(has_connected, timeout_s=60), portal.logs()
-    assert found[0].read("mesh")
-    return found[0]
-
-
 def test_a_killed_gateway_is_reconnected_to(shared: PortalProcess, program: Program) -> None:
-    assert reaches_worker(program, 1)
+    assert program.reaches_worker(1)
     shared.kill("gateway")
     assert program.is_closed()
-    again = back(shared, program.secret)
+    again = connect_again(shared.url, program.secret)
     assert again.welcome["session"] == program.welcome["session"]
-    assert reaches_worker(again, 2)
+    assert again.reaches_worker(2)
 
 
 @pytest.mark.parametrize("part", ["web", "postgres", "redis", "worker"])
@@ -96,10 +65,10 @@ def test_streams_go_on_while_another_part_dies(
 ) -> None:
     before = shared.pids()[part]
     shared.kill(part)
-    assert reaches_worker(program, 1)
+    assert program.reaches_worker(1)
     assert eventually(lambda: shared.pids().get(part, before) != before, timeout_s=60)
     shared.wait_until_ready(60)
-    assert reaches_worker(program, 2)
+    assert program.reaches_worker(2)
     assert state_of(shared, program) == "open"
 
 
@@ -109,7 +78,7 @@ def test_a_session_outlives_a_restart_of_the_whole_portal(
     shared.kill()
     assert program.is_closed()
     shared.start()
-    assert reaches_worker(back(shared, program.secret), 1)
+    assert connect_again(shared.url, program.secret).reaches_worker(1)
 
 
 def state_of(portal: PortalProcess, program: Program) -> str:

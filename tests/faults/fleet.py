@@ -1,7 +1,7 @@
-"""Several of each: webs, workers, beats and followers as production runs them, on one database.
+"""Several of each: webs, workers, beats, followers and gateways as in production, on one database.
 
 Each is a real process of its own, started by the command of docker-compose.yml; PostgreSQL and
-Redis run beside them, and a balancer is in front of the webs.
+Redis run beside them, and a balancer is in front of the webs and gateways.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from monarch_portal.embedded.server_paths import DATABASE
 from tests.faults.fleet_member import Member
 from tests.faults.front_door import FrontDoor
 from tests.faults.tcp_proxy import Look, TcpProxy
+from tests.one_port import OnePort
 from tests.portal_process import CHECKOUT, PortalProcess
 from tests.waiting import eventually
 
@@ -55,13 +56,20 @@ print(create_token(Actor(User.objects.get(username="admin")), "test")[1])
 
 
 class Fleet:
-    """`size` of each kind. `environment` is added to what every process gets.
+    """`size` of each kind, and `gateways`. `environment` is added to what every process gets.
 
-    With `on_the_way` every connection to PostgreSQL leads through a proxy that asks it.
+    With `on_the_way` every connection to PostgreSQL leads through a proxy that asks it. With
+    `own_network` jobs run in a network from which the front door is reached, and nothing else.
     """
 
     def __init__(
-        self, size: int = 2, on_the_way: Callable[[], Look] | None = None, **environment: str
+        self,
+        size: int = 2,
+        on_the_way: Callable[[], Look] | None = None,
+        *,
+        gateways: int = 0,
+        own_network: bool = False,
+        **environment: str,
     ) -> None:
         self.place = PortalProcess()
         self.place.home.make()
@@ -74,13 +82,14 @@ class Fleet:
         self.database_door = TcpProxy(self._dial_postgres, on_the_way) if on_the_way else None
         self._keys: set[str] = set()
         self.failures: list[httpx.Response] = []
-        ports = free_ports(size)
-        self.door = FrontDoor(ports)
+        ports = free_ports(size + gateways)
+        self.door = FrontDoor(ports[:size], ports[size:])
+        self.jobs_network = OnePort(self.door.port) if own_network else None
         self.environment = self._environment(environment)
+        numbered = [(kind, *each) for kind in KINDS for each in enumerate(ports[:size])]
+        numbered += [("gateway", *each) for each in enumerate(ports[size:])]
         self.members = {
-            f"{kind}-{number}": self._member(kind, number, ports[number])
-            for kind in KINDS
-            for number in range(size)
+            f"{kind}-{number}": self._member(kind, number, port) for kind, number, port in numbered
         }
         self.token = self.run_python(PREPARE, DATABASE_URL=home.postgres.url()).split()[-1]
 
@@ -108,8 +117,7 @@ class Fleet:
         """Start the members named, or all, and wait until they work."""
         for name in names or self.members:
             self.members[name].start()
-        webs = [name for name in names or self.members if name.startswith("web")]
-        if webs:
+        if any(name.startswith(("web", "gateway")) for name in names or self.members):
             assert eventually(lambda: self.door.is_open, timeout_s=READY_S), self.logs()
         fallen = [name for name, member in self.members.items() if not member.is_alive]
         assert not (fallen and not names), (fallen, self.logs())
@@ -232,6 +240,8 @@ class Fleet:
         for member in self.members.values():
             member.kill()
         self.door.close()
+        if self.jobs_network is not None:
+            self.jobs_network.close()
         if self.database_door is not None:
             self.database_door.close()
         for server in (self.redis, self.postgres):
@@ -283,7 +293,13 @@ class Fleet:
         name = f"{kind}-{number}"
         program = str(Path(sys.executable).with_name(words[0]))
         argv = [program, *(replaced.get(word, word) for word in words[1:])]
+        if kind == "worker" and self.jobs_network is not None:
+            # It reaches PostgreSQL and Redis by Unix sockets, and starts the runners.
+            argv = [*self.jobs_network.prefix, *argv]
         environment = {**self.environment, "FLEET_MEMBER": name}
+        if kind == "gateway":
+            address = f"127.0.0.1:{port}"
+            environment |= {"MPORTAL_GATEWAY_LISTEN": address, "MPORTAL_GATEWAY_INTERNAL": address}
         return Member(name, argv, environment, self.place.home.logs / f"{name}.log")
 
 

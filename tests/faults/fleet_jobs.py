@@ -79,9 +79,13 @@ class Watcher:
         self.seen: list[tuple[float, str]] = []
         self.is_done = False
         self._client = PortalClient(fleet.door.url, fleet.token)
+        self._job_id = job_id
         self._follower = Follower(self._client, "default", job_id)
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
         self._thread.start()
+
+    def __str__(self) -> str:
+        return f"the watcher of job {self._job_id}"
 
     def first_after(self, moment: float, limit_s: float) -> float:
         """Return the seconds until a line was printed after `moment`, at most `limit_s`."""
@@ -89,7 +93,7 @@ class Watcher:
         def came() -> bool:
             return any(at > moment for at, _ in list(self.seen))
 
-        assert eventually(came, timeout_s=limit_s), f"no line within {limit_s} s"
+        assert eventually(came, timeout_s=limit_s), f"{self} has no line within {limit_s} s"
         return min(at for at, _ in list(self.seen) if at > moment) - moment
 
     def texts(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A balancer in front of several webs that checks the health of each, as any real one does."""
+"""A balancer in front of several webs and gateways that checks the health of each, as any does."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ _PATIENCE_S = 1.5
 
 
 class Backend:
-    """One web, as the balancer sees it: down until it answers."""
+    """One web or gateway, as the balancer sees it: down until it answers."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, health: str) -> None:
         self.port = port
+        self._health = f"http://127.0.0.1:{port}{health}"
         self.is_up = False
         self.proxy = TcpProxy(lambda: socket.create_connection(("127.0.0.1", port), timeout=5))
 
     def ask(self, http: httpx.Client) -> None:
         """Check whether it answers; when it stops answering, its connections are cut."""
         try:
-            answer = http.get(f"http://127.0.0.1:{self.port}/healthz")
+            answer = http.get(self._health)
             is_up = answer.is_success
         except httpx.TransportError:
             is_up = False
@@ -36,18 +37,20 @@ class Backend:
 
 
 class FrontDoor:
-    """One address for all webs; each connection goes to the next that is up.
+    """One address for all webs and gateways; each connection goes to the next that is up.
 
     `on_the_way`, where it is set, watches every connection that begins.
     """
 
     on_the_way: Callable[[], Look] | None = None
 
-    def __init__(self, ports: list[int]) -> None:
-        self._backends = [Backend(port) for port in ports]
+    def __init__(self, web_ports: list[int], gateway_ports: list[int]) -> None:
+        self._webs = [Backend(port, "/healthz") for port in web_ports]
+        self._gateways = [Backend(port, "/gateway/healthz") for port in gateway_ports]
+        self._backends = [*self._webs, *self._gateways]
         self._turn = itertools.count()
         self._closing = threading.Event()
-        self._proxy = TcpProxy(self._dial, self._look)
+        self._proxy = TcpProxy(self._dial, self._look, reroute=self._reroute)
         self._askers = [
             threading.Thread(target=self._ask, args=(each,), daemon=True) for each in self._backends
         ]
@@ -55,13 +58,18 @@ class FrontDoor:
             asker.start()
 
     @property
+    def port(self) -> int:
+        """The port at which it listens."""
+        return self._proxy.port
+
+    @property
     def url(self) -> str:
         """The address that people and runners use."""
-        return f"http://127.0.0.1:{self._proxy.port}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def is_open(self) -> bool:
-        """Whether every web is up."""
+        """Whether every web and every gateway is up."""
         return all(each.is_up for each in self._backends)
 
     def close(self) -> None:
@@ -74,10 +82,19 @@ class FrontDoor:
             each.proxy.close()
 
     def _dial(self) -> socket.socket:
-        up = [each for each in self._backends if each.is_up]
+        return self._connect(self._webs)
+
+    def _reroute(self, data: bytes) -> socket.socket | None:
+        """Connect to a gateway if a request below /gateway/ begins; a proxy does so for each."""
+        line = data.partition(b"\r\n")[0]
+        is_for_gateway = line.startswith(b"GET /gateway/") and line.endswith(b" HTTP/1.1")
+        return self._connect(self._gateways) if is_for_gateway and self._gateways else None
+
+    def _connect(self, backends: list[Backend]) -> socket.socket:
+        up = [each for each in backends if each.is_up]
         if not up:
-            raise OSError("no web is up")
-        # Through the web's own proxy, which cuts what hangs in it when it stops.
+            raise OSError("none is up")
+        # Through its own proxy, which cuts what hangs in it when it stops.
         chosen = up[next(self._turn) % len(up)]
         return socket.create_connection(("127.0.0.1", chosen.proxy.port), timeout=5)
 

@@ -10,22 +10,34 @@ from contextlib import suppress
 Dial = Callable[[], socket.socket]
 # What a link asks of each piece on its way: (is it from the client, bytes) -> cut here?
 Look = Callable[[bool, bytes], bool]
+# Another continuation for a connection whose client sends these bytes next, or None.
+Reroute = Callable[[bytes], socket.socket | None]
 
 
 class Link:
     """One connection and its continuation. `cut` ends both."""
 
-    def __init__(self, client: socket.socket, server: socket.socket, look: Look | None) -> None:
+    def __init__(
+        self,
+        client: socket.socket,
+        server: socket.socket,
+        look: Look | None,
+        reroute: Reroute | None = None,
+    ) -> None:
         self._ends = (client, server)
         self._look = look
+        self._reroute = reroute
         self.is_cut = False
 
     def start(self) -> None:
         """Forward both ways, each on a thread."""
         client, server = self._ends
-        for source, target in ((client, server), (server, client)):
-            arguments = (source, target, source is client)
-            threading.Thread(target=self._pump, args=arguments, daemon=True).start()
+        self._forward(client, server)
+        self._forward(server, client)
+
+    def _forward(self, source: socket.socket, target: socket.socket) -> None:
+        arguments = (source, target, source is self._ends[0])
+        threading.Thread(target=self._pump, args=arguments, daemon=True).start()
 
     def cut(self) -> None:
         """Close both ends without notice. A repetition does nothing."""
@@ -39,18 +51,34 @@ class Link:
             while data := source.recv(65536):
                 if self._look is not None and self._look(from_client, data):
                     break
+                if from_client and self._reroute is not None:
+                    target = self._continue(self._reroute(data))
                 target.sendall(data)
         except OSError:
             pass
         finally:
-            self.cut()
+            if source in self._ends:
+                self.cut()
             source.close()
+
+    def _continue(self, server: socket.socket | None) -> socket.socket:
+        """Return the server to send to: a new one in place of the present one, if it is given."""
+        client, present = self._ends
+        if server is None:
+            return present
+        server.settimeout(None)
+        self._ends = (client, server)
+        with suppress(OSError):
+            present.shutdown(socket.SHUT_RDWR)
+        self._forward(server, client)
+        return server
 
 
 class TcpProxy:
     """A proxy on a port of its own; `dial` connects each connection further.
 
-    `listener`: a port that exists already, perhaps in another network namespace.
+    `listener`: a port that exists already, perhaps in another network namespace. `reroute` may
+    connect a connection anew when its client sends more.
     """
 
     def __init__(
@@ -59,9 +87,11 @@ class TcpProxy:
         look: Callable[[], Look] | None = None,
         host: str = "127.0.0.1",
         listener: socket.socket | None = None,
+        reroute: Reroute | None = None,
     ) -> None:
         self._dial = dial
         self._look = look
+        self._reroute = reroute
         self._links: list[Link] = []
         self._lock = threading.Lock()
         self._listener = listener or socket.create_server((host, 0))
@@ -104,7 +134,7 @@ class TcpProxy:
             return
         # Dialing had a time limit; an open connection may be silent for as long as it likes.
         server.settimeout(None)
-        link = Link(client, server, self._look() if self._look else None)
+        link = Link(client, server, self._look() if self._look else None, self._reroute)
         with self._lock:
             self._links = [each for each in self._links if not each.is_cut] + [link]
         link.start()

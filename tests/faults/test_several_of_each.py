@@ -1,4 +1,4 @@
-"""Two webs, workers, beats and followers on one database; of each one is killed, or hangs."""
+"""Two webs, workers, beats, followers and gateways on one database; of each one dies, or hangs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.faults.attached import Attached, gateway_of_head, start_job
 from tests.faults.fleet import KINDS, Fleet
 from tests.faults.fleet_jobs import (
     Watcher,
@@ -23,9 +24,14 @@ from tests.faults.held_points import HeldPoints
 from tests.faults.witness import TO_GO_ON, Witness
 from tests.waiting import eventually
 
+PARTS = (*KINDS, "gateway")
 HANDED_OVER_S = 10
 HANGS_S = 15
 ATTEMPT = "SELECT id FROM jobs_attempt WHERE job_id = {}"
+CLUSTERS_LEFT = """
+SELECT FROM jobs_cluster JOIN jobs_attempt ON jobs_attempt.cluster_id = jobs_cluster.id
+WHERE job_id IN ({}, {}) AND jobs_cluster.status <> 'GONE'
+"""
 _names = itertools.count(1)
 
 
@@ -38,7 +44,7 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> HeldPoints:
 @pytest.fixture(scope="module")
 def running_fleet(points: HeldPoints) -> Iterator[Fleet]:
     """Start two of each."""
-    fleet = Fleet(2, MPORTAL_CRASH_POINTS=str(points.directory))
+    fleet = Fleet(2, gateways=2, MPORTAL_CRASH_POINTS=str(points.directory))
     try:
         fleet.start()
         yield fleet
@@ -55,6 +61,24 @@ def fleet(running_fleet: Fleet, points: HeldPoints) -> Iterator[Fleet]:
     running_fleet.revive()
 
 
+@pytest.fixture(scope="module")
+def attached_job(running_fleet: Fleet) -> int:
+    """Start a job whose workers wait for programs; it outlives every test."""
+    return start_job(running_fleet)
+
+
+@pytest.fixture
+def attached(fleet: Fleet, attached_job: int) -> Iterator[Attached]:
+    """Provide a program that is attached to that job."""
+    program = Attached(fleet, attached_job)
+    try:
+        assert program.reaches_worker(HANDED_OVER_S), fleet.logs()
+        yield program
+    finally:
+        fleet.revive()
+        program.close()
+
+
 @pytest.fixture
 def witness() -> Iterator[Witness]:
     """Provide a witness of the living incarnations."""
@@ -66,10 +90,14 @@ def witness() -> Iterator[Witness]:
 
 @dataclass
 class Work:
-    """The jobs that run while the fleet is broken: one pushes its lines, one has them fetched."""
+    """The jobs that run while the fleet is broken: one pushes its lines, one has them fetched.
+
+    A program is attached to a third one, which is that of all tests.
+    """
 
     fleet: Fleet
     witness: Witness
+    attached: Attached
 
     def __post_init__(self) -> None:
         name = f"pulled-{next(_names)}"
@@ -80,7 +108,7 @@ class Work:
         assert eventually(lambda: all(len(each.seen) > 5 for each in self.watchers))
 
     def goes_on(self, since: float) -> None:
-        """Check that lines of both arrive, and that a new job begins, all within ten seconds."""
+        """Check that lines and links arrive, and that a new job begins, all within ten seconds."""
         key = f"next {next(_names)}"
         new = self.fleet.submit(key, **short(self.witness.port))
         assert begins_within(self.witness, new, since + HANDED_OVER_S - time.monotonic())
@@ -88,6 +116,7 @@ class Work:
             left_s = since + HANDED_OVER_S - time.monotonic()
             # The pause itself, not what was under way when it began.
             watcher.first_after(since + 0.5, max(left_s, 0.1))
+        assert self.attached.reaches_worker(since + HANDED_OVER_S - time.monotonic())
         assert self.fleet.submit(key, **short(self.witness.port)) == new
         assert self.fleet.wait_for_end(new)["status"] == "SUCCEEDED"
         assert_every_line_once(self.fleet.lines(new))
@@ -100,8 +129,9 @@ class Work:
         return next(name for name, each in self.fleet.members.items() if each.pid == pid)
 
     def victims(self, kinds: tuple[str, ...]) -> list[str]:
-        """List one of each kind; of the followers the one that is at work."""
-        return [self.follower() if kind == "follower" else f"{kind}-0" for kind in kinds]
+        """List one of each kind; of followers and gateways the one that is at work."""
+        at_work = {"follower": self.follower, "gateway": lambda: gateway_of_head(self.fleet)}
+        return [at_work[kind]() if kind in at_work else f"{kind}-0" for kind in kinds]
 
     def ends_well(self) -> None:
         """Check exact exit codes, every line once, in the log and as watched, and one life each."""
@@ -121,9 +151,11 @@ class Work:
 
 
 @pytest.mark.feature("P2.2")
-@pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS), KINDS], ids="+".join)
-def test_one_of_two_is_killed_and_the_work_goes_on_at_once_and_once(fleet, witness, kinds):
-    work = Work(fleet, witness)
+@pytest.mark.parametrize("kinds", [*((kind,) for kind in PARTS), PARTS], ids="+".join)
+def test_one_of_two_is_killed_and_the_work_goes_on_at_once_and_once(
+    fleet, witness, attached, kinds
+):
+    work = Work(fleet, witness, attached)
     for name in work.victims(kinds):
         fleet[name].kill()
     work.goes_on(time.monotonic())
@@ -131,9 +163,9 @@ def test_one_of_two_is_killed_and_the_work_goes_on_at_once_and_once(fleet, witne
 
 
 @pytest.mark.feature("P2.2")
-def test_one_of_each_hangs_and_wakes_up_and_does_no_harm(fleet, witness):
-    work = Work(fleet, witness)
-    since, victims = time.monotonic(), work.victims(KINDS)
+def test_one_of_each_hangs_and_wakes_up_and_does_no_harm(fleet, witness, attached):
+    work = Work(fleet, witness, attached)
+    since, victims = time.monotonic(), work.victims(PARTS)
     for name in victims:
         fleet[name].stop()
     work.goes_on(since)
@@ -147,9 +179,9 @@ def test_one_of_each_hangs_and_wakes_up_and_does_no_harm(fleet, witness):
 @pytest.mark.feature("P2.2")
 @pytest.mark.parametrize("is_killed", [False, True], ids=["hangs", "is killed"])
 def test_a_follower_that_ends_with_frames_in_its_hands_loses_and_doubles_none(
-    fleet, witness, points, is_killed
+    fleet, witness, attached, points, is_killed
 ):
-    work = Work(fleet, witness)
+    work = Work(fleet, witness, attached)
     points.hold("follow.read")
     holder = points.wait_for("follow.read")
     name = work.follower()
@@ -182,4 +214,5 @@ def test_a_worker_that_hangs_in_the_middle_of_a_launch_is_replaced_and_launches_
     after = fleet.submit(f"after {next(_names)}", **short(witness.port))
     assert fleet.wait_for_end(after)["status"] == "SUCCEEDED"
     assert [len(witness.of(each)) for each in (job_id, after)] == [1, 1]
-    assert eventually(lambda: fleet.query("SELECT FROM jobs_cluster WHERE status <> 'GONE'") == [])
+    left = CLUSTERS_LEFT.format(job_id, after)
+    assert eventually(lambda: fleet.query(left) == [])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.portal_process import PortalProcess
 
-PORTAL_PARTS = ("web", "worker", "beat", "follower", "redis", "postgres")
+PORTAL_PARTS = ("web", "worker", "beat", "follower", "gateway", "redis", "postgres")
 # How long a stopped process stays so: longer than a tick of beat takes to find its work undone,
 # shorter than all limits after which a process is given up.
 STILL_S = 1.5

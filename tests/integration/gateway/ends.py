@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
+from contextlib import suppress
 from typing import Any
 
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt
+from tests.waiting import eventually
 
 HELLO = {
     "python": "3.11.7",
@@ -115,6 +118,33 @@ class Program(End):
     @property
     def secret(self) -> str:
         return self.welcome["secret"]
+
+    def reaches_worker(self, generation: int) -> bool:
+        """Whether the worker of rank 0 begins a TLS handshake through a new link."""
+        self.send("link", link=0, generation=generation, rank=0)
+        link = self.link(self.read("dial")["token"])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        with suppress(ssl.SSLWantReadError):
+            context.wrap_bio(received, sent).do_handshake()
+        link.send(sent.read())
+        handshake = 22
+        return link.recv(WAIT_S)[0] == handshake
+
+
+def connect_again(url: str, secret: str, timeout_s: float = 60) -> Program:
+    """Connect a session again, as its program does: repeatedly, until it works."""
+    found: list[Program] = []
+
+    def has_connected() -> bool:
+        with suppress(WebSocketException, OSError):
+            found.append(Program(url, secret))
+        return bool(found)
+
+    assert eventually(has_connected, timeout_s=timeout_s), f"no connection within {timeout_s} s"
+    assert found[0].read("mesh")
+    return found[0]
 
 
 def join(program: Program, head: Head, number: int = 1, generation: int = 1) -> tuple[Any, Any]:
