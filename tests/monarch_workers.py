@@ -75,7 +75,7 @@ class MonarchWorkers:
                 self.end(rank)
 
     def _start(self, rank: int) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, **MONARCH_TUNING, "RANK": str(rank)}
+        environment = {**os.environ, **MONARCH_TUNING, "SKYPILOT_NODE_RANK": str(rank)}
         if self.scheme == "tls":
             folder = self.folder_of(rank)
             self._mint(folder, [self.hosts[rank], "127.0.0.1"])

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from tests.faults.tcp_proxy import TcpProxy
+from tests.cuttable_relay import CuttableRelay
 
 # Runs in the new network: its loopback, the port, and nothing more.
 KEEPER = """\
@@ -21,7 +21,7 @@ sys.stdin.read()
 
 
 class OnePort:
-    """The network. A command after `prefix` runs in it; `close` ends it."""
+    """The network. A command after `prefix` runs in it; `relay` can cut it; `close` ends it."""
 
     def __init__(self, port: int) -> None:
         ours, theirs = socket.socketpair()
@@ -35,16 +35,13 @@ class OnePort:
             )
             theirs.close()
             _, (descriptor, *_), *_ = socket.recv_fds(ours, 1, 1)
-        self._proxy = TcpProxy(
-            lambda: socket.create_connection(("127.0.0.1", port), timeout=10),
-            listener=socket.socket(fileno=descriptor),
-        )
+        self.relay = CuttableRelay(socket.socket(fileno=descriptor), port)
         self.prefix = ["nsenter", f"--net=/proc/{self._keeper.pid}/ns/net"]
         if unprivileged:
             self.prefix += [f"--user=/proc/{self._keeper.pid}/ns/user", "--preserve-credentials"]
 
     def close(self) -> None:
         """End the network."""
-        self._proxy.close()
+        self.relay.close()
         with self._keeper, suppress(OSError):
             self._keeper.communicate()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.test_jobs import JOBS, newest
-from tests.own_network import OwnNetwork
+from tests.one_port import OnePort
 from tests.portal_process import CHECKOUT, PortalProcess
 from tests.waiting import eventually
 
@@ -107,9 +107,9 @@ def test_a_dev_session_outlives_a_killed_gateway_and_ends_with_its_program(
 
 
 @pytest.fixture
-def laptop(portal: PortalProcess) -> Iterator[OwnNetwork]:
+def laptop(portal: PortalProcess) -> Iterator[OnePort]:
     """Return a network that reaches the portal's port and nothing else."""
-    network = OwnNetwork(int(portal.url.rpartition(":")[2]))
+    network = OnePort(int(portal.url.rpartition(":")[2]))
     yield network
     network.close()
 
@@ -118,7 +118,7 @@ def laptop(portal: PortalProcess) -> Iterator[OwnNetwork]:
 @pytest.mark.root
 @pytest.mark.timeout(300)
 def test_a_program_that_reaches_nothing_but_the_portal_survives_a_silent_cut_and_names_a_lost_host(
-    portal: PortalProcess, laptop: OwnNetwork, tmp_path: Path
+    portal: PortalProcess, laptop: OnePort, tmp_path: Path
 ) -> None:
     (tmp_path / "job.yaml").write_text(SPEC)
     submitted = portal.mportal("submit", str(tmp_path / "job.yaml"))
@@ -127,8 +127,8 @@ def test_a_program_that_reaches_nothing_but_the_portal_survives_a_silent_cut_and
     (tmp_path / "program.py").write_text(PRELUDE + IS_CUT)
     log = tmp_path / "log"
     with log.open("wb") as output:
-        program = laptop.start(
-            [sys.executable, str(tmp_path / "program.py")],
+        program = subprocess.Popen(
+            [*laptop.prefix, sys.executable, str(tmp_path / "program.py")],
             env={
                 "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(CHECKOUT),
                 "MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token,

@@ -29,6 +29,7 @@ from monarch_portal.embedded.server_paths import DATABASE
 from tests.faults.fleet_member import Member
 from tests.faults.front_door import FrontDoor
 from tests.faults.tcp_proxy import Look, TcpProxy
+from tests.faults.victims import children_of, kill
 from tests.one_port import OnePort
 from tests.portal_process import CHECKOUT, PortalProcess
 from tests.waiting import eventually
@@ -77,8 +78,7 @@ class Fleet:
         account = server_account(home.postgres.data.parent, home.number)
         self.postgres = PostgresServer(home.postgres, account)
         self.redis = RedisServer(home.redis, account)
-        self.postgres.start()
-        self.redis.start()
+        self._servers = {"postgres": self.postgres.start(), "redis": self.redis.start()}
         self.database_door = TcpProxy(self._dial_postgres, on_the_way) if on_the_way else None
         self._keys: set[str] = set()
         self.failures: list[httpx.Response] = []
@@ -133,6 +133,14 @@ class Fleet:
         dead = [name for name, member in self.members.items() if not member.is_alive]
         if dead:
             self.start(*dead)
+
+    def kill_server(self, name: str) -> None:
+        """Kill PostgreSQL or Redis with all its processes, and start it again."""
+        pid = self._servers[name].pid
+        kill([pid, *children_of(pid)])
+        self._servers[name].wait(20)
+        server = self.postgres if name == "postgres" else self.redis
+        self._servers[name] = server.start()
 
     @contextmanager
     def client(self, url: str = "") -> Iterator[httpx.Client]:

@@ -39,7 +39,8 @@ class Story:
         """Build the job's specification; its commands report to the witness at `port`."""
         spec: dict[str, Any] = {"name": self.name, "num_nodes": 2, "setup": "echo preparing"}
         spec["run"] = BEGIN.format(port=port) + self.run
-        return {**spec, "portal": {"meshes": {"all": 2}}} if self.is_monarch else spec
+        portal = {"meshes": {"all": 2}, "gateway": True}
+        return {**spec, "portal": portal} if self.is_monarch else spec
 
 
 def say(first: int, last: int, padding: str = "") -> str:

@@ -77,8 +77,7 @@ class Link:
 class TcpProxy:
     """A proxy on a port of its own; `dial` connects each connection further.
 
-    `listener`: a port that exists already, perhaps in another network namespace. `reroute` may
-    connect a connection anew when its client sends more.
+    `reroute` may connect a connection anew when its client sends more.
     """
 
     def __init__(
@@ -86,7 +85,6 @@ class TcpProxy:
         dial: Dial,
         look: Callable[[], Look] | None = None,
         host: str = "127.0.0.1",
-        listener: socket.socket | None = None,
         reroute: Reroute | None = None,
     ) -> None:
         self._dial = dial
@@ -94,7 +92,7 @@ class TcpProxy:
         self._reroute = reroute
         self._links: list[Link] = []
         self._lock = threading.Lock()
-        self._listener = listener or socket.create_server((host, 0))
+        self._listener = socket.create_server((host, 0))
         threading.Thread(target=self._serve, name="proxy", daemon=True).start()
 
     @property

@@ -45,6 +45,12 @@ WATCHES: dict[str, tuple[str, ...]] = {
     "tests/faults/test_crash_matrix_stop.py": ("jobs/*", "jobs/reconcilers"),
     "tests/faults/test_cut_connections.py": ("monarch_client/runner",),
     "tests/faults/test_disk_full.py": ("jobs/logs",),
+    "tests/faults/test_gateway_ways.py": (
+        "jobs/gateway",
+        "monarch_client/gateway",
+        "monarch_client/runner/gateway",
+        "monarch_client/runner/scripts",
+    ),
     "tests/faults/test_held_locks.py": ("jobs/backends",),
     "tests/faults/test_log_faults.py": ("jobs/logs", "monarch_client/runner"),
     "tests/faults/test_several_of_each.py": ("jobs/gateway", "jobs/reconcilers"),

@@ -21,7 +21,7 @@ from monarch_client.attaching.loss import LossAlarm
 class Host(Actor):
     @endpoint
     async def rank(self):
-        return os.environ["RANK"]
+        return os.environ["SKYPILOT_NODE_RANK"]
 
     @endpoint
     async def forever(self):

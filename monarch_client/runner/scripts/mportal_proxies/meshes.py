@@ -10,7 +10,7 @@ from .classes import import_class
 from .shapes import Shape
 
 if TYPE_CHECKING:
-    from typing import Any, AsyncIterator, Mapping, Sequence
+    from typing import Any, Awaitable, Iterator, Mapping, Sequence
 
 _DERIVATIONS = frozenset({"slice", "flatten", "split"})
 
@@ -136,12 +136,14 @@ class Meshes:
         return self.entry(message["of"]).mesh.initialized
 
 
-async def results_of(message: Mapping[str, Any], sent: Any) -> AsyncIterator[Any]:
-    """Yield what the client gets for a call: one result, or one for each of a stream."""
+def results_of(message: Mapping[str, Any], sent: Any) -> Iterator[Awaitable[Any]]:
+    """Return what the client waits for: one result, or one for each of a stream."""
     how = message.get("how")
-    if how != "stream":
-        result = await sent
-        yield list(result.values()) if how == "call" else result
-        return
-    for future in sent:
-        yield await future
+    if how == "stream":
+        # Each by itself: an error does not end the stream.
+        return iter(sent)
+    return map(_values_of, [sent]) if how == "call" else iter([sent])
+
+
+async def _values_of(sent: Any) -> list[Any]:
+    return list((await sent).values())

@@ -16,7 +16,7 @@ from .meshes import Meshes, results_of
 from .outbox import KEEP_BYTES
 
 if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping
+    from typing import Any, Awaitable, Callable, Iterator, Mapping
 
     Message = Mapping[str, Any]
 
@@ -82,18 +82,17 @@ class Session:
         elif op == "bye":
             self._on_end()
 
-    def _answer_later(self, message: Message, results: Any) -> None:
+    def _answer_later(self, message: Message, results: Iterator[Awaitable[Any]]) -> None:
         number = message["id"]
         task = asyncio.ensure_future(self._answer(message, results))
         self._calls[number] = task
         task.add_done_callback(lambda _task: self._calls.pop(number, None))
 
-    async def _answer(self, message: Message, results: Any) -> None:
+    async def _answer(self, message: Message, results: Iterator[Awaitable[Any]]) -> None:
         """Send each result of a call, and the error that ends it."""
-        results = results.__aiter__()
         for position in range(message.get("count", 1)):
             try:
-                result = await results.__anext__()
+                result = await next(results)
                 self._send({"op": "result", "id": message["id"], "result": result}, position)
             except Exception as error:  # noqa: BLE001, PERF203 - the client gets it
                 self._fail(message, error, position)

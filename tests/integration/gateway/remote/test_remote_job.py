@@ -22,7 +22,7 @@ from monarch_client.gateway import RemoteJob
 class Host(Actor):
     @endpoint
     def rank(self):
-        return os.environ["RANK"]
+        return os.environ["SKYPILOT_NODE_RANK"]
 
 def ranks(mesh):
     actors = mesh.spawn_procs(per_host={"procs": 1}).spawn("host", Host)

@@ -106,10 +106,10 @@ def a_stream_has_each_result_and_each_error(hosts: Any, named: Named) -> None:
     actors = probes(hosts, named, 1)
     assert {future.get(timeout=60) for future in actors.rank.stream()} == {0, 1}
     results = []
-    for future in actors.diverge.stream(9, rank=1):
+    for future in actors.diverge.stream(9, rank=1, others_wait_s=0.3):
         error = future.exception(timeout=60)
-        results.append(type(original(error)) if error else future.get())
-    assert sorted(map(str, results)) == ["9", str(DivergedError)]
+        results.append(repr(original(error)) if error else future.get())
+    assert sorted(map(str, results)) == ["9", repr(DivergedError(9))], results
 
 
 def a_broadcast_arrives_before_later_calls(hosts: Any, named: Named) -> None:

@@ -25,7 +25,11 @@ class Probe(Actor):
 
     @endpoint
     async def host(self) -> str:
-        return os.environ["RANK"]
+        return os.environ["SKYPILOT_NODE_RANK"]
+
+    @endpoint
+    async def pid(self) -> int:
+        return os.getpid()
 
     @endpoint
     async def echo(self, value: Any = None, *, extra: Any = None) -> Any:
@@ -50,9 +54,10 @@ class Probe(Actor):
         return Report(self.position, [0.5, 0.25])
 
     @endpoint
-    async def diverge(self, step: int, rank: int = -1) -> int:
+    async def diverge(self, step: int, rank: int = -1, others_wait_s: float = 0) -> int:
         if rank in (-1, self.position):
             raise DivergedError(step)
+        await asyncio.sleep(others_wait_s)
         return step
 
     @endpoint

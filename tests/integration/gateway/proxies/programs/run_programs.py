@@ -1,17 +1,19 @@
 """Run every mesh program on one kind of mesh, in a process of its own, since it has Monarch once.
 
-`native ADDRESSES TRANSPORT`; `tunnel URL TICKET`, Monarch through a gateway; or `proxy ADDRESS`,
-for which torchmonarch cannot be imported, as on a laptop without it. Prints a JSON line for each
-program: its name and its traceback, if it failed.
+`driver`: Monarch in a job's own driver. `attached JOB`: Monarch on a laptop, through the portal.
+`proxies JOB`: the same without torchmonarch, which cannot be imported then. The programs run first,
+then the deaths. Prints a JSON line for each: its name, and its traceback or "".
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 ACTORS = "tests.integration.gateway.proxies.programs.probe_actors"
@@ -19,42 +21,45 @@ Setting = tuple[Any, Callable[[str], Any]]
 
 
 @contextmanager
-def native(addresses: str, transport: str) -> Iterator[Setting]:
+def driver() -> Iterator[Setting]:
     from monarch import actor
 
     from tests.integration.gateway.proxies.programs import probe_actors
 
     actor.unhandled_fault_hook = lambda _failure: None
-    actor.enable_transport(transport)
-    hosts = actor.attach_to_workers(ca="trust_all_connections", workers=addresses.split(","))
-    hosts.initialized.get(timeout=60)
-    yield hosts, lambda name: getattr(probe_actors, name)
-    hosts.stop().get(timeout=30)
+    # On the PYTHONPATH of jobs only.
+    runtime = importlib.import_module("mportal_runtime")
+    yield runtime.meshes.trainers, lambda name: getattr(probe_actors, name)
 
 
 @contextmanager
-def tunnel(url: str, ticket: str) -> Iterator[Setting]:
+def attached(job: str) -> Iterator[Setting]:
     from monarch import actor
 
-    from monarch_client.gateway.connecting import Connection
-    from monarch_client.gateway.opening import Opening
+    from monarch_client.gateway import connect
     from tests.integration.gateway.proxies.programs import probe_actors
 
     actor.unhandled_fault_hook = lambda _failure: None
-    with Connection(Opening(url, "job 7", 7, ticket), None) as meshes:
+    with connect(job) as meshes:
         yield meshes.trainers, lambda name: getattr(probe_actors, name)
 
 
 @contextmanager
-def proxy(address: str) -> Iterator[Setting]:
+def proxies(job: str) -> Iterator[Setting]:
     sys.modules["monarch"] = None
-    from monarch_client.gateway.proxies import connect_proxies
+    from monarch_client.gateway import connect
 
-    with connect_proxies(address) as meshes:
+    with connect(job, proxy=True) as meshes:
         yield meshes.trainers, lambda name: f"{ACTORS}:{name}"
 
 
+def say(kind: str, *words: str) -> None:
+    sys.stdout.write(f"{kind} {json.dumps(words)}\n")
+    sys.stdout.flush()
+
+
 def main(setting: AbstractContextManager[Setting]) -> None:
+    from tests.integration.gateway.proxies.programs.mesh_deaths import DEATHS
     from tests.integration.gateway.proxies.programs.mesh_programs import PROGRAMS
 
     with setting as (hosts, named):
@@ -64,9 +69,14 @@ def main(setting: AbstractContextManager[Setting]) -> None:
                 program(hosts, named)
             except Exception:  # noqa: BLE001 - the test gets it
                 failure = traceback.format_exc()
-            sys.stdout.write(f"program {json.dumps([name, failure])}\n")
-            sys.stdout.flush()
+            say("program", name, failure)
+        for name, death in DEATHS.items():
+            try:
+                outcome = death(hosts, named, partial(say, "begun", name))
+            except Exception:  # noqa: BLE001 - the test gets it
+                outcome = traceback.format_exc()
+            say("survived", name, outcome)
 
 
 if __name__ == "__main__":
-    main({"native": native, "tunnel": tunnel, "proxy": proxy}[sys.argv[1]](*sys.argv[2:]))
+    main({"driver": driver, "attached": attached, "proxies": proxies}[sys.argv[1]](*sys.argv[2:]))
