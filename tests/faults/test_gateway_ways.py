@@ -82,8 +82,8 @@ class Ways:
             self._laptop.close()
         self.fleet.close()
 
-    def said(self, way: str) -> dict[tuple[str, str], str]:
-        """Return what a program has said by kind and name."""
+    def printed(self, way: str) -> dict[tuple[str, str], str]:
+        """Return the lines of a program by kind and name."""
         if way == "driver":
             lines = self.fleet.lines(self.job)
         else:
@@ -96,10 +96,10 @@ class Ways:
         return found
 
     def wait_for(self, kind: str, name: str, ways: tuple[str, ...] = WAYS) -> None:
-        """Wait until the programs have said so."""
+        """Wait until the programs have printed such a line."""
         for way in ways:
-            heard = lambda way=way: (kind, name) in self.said(way)  # noqa: E731
-            assert eventually(heard, timeout_s=PATIENCE_S), self.report(way)
+            is_there = lambda way=way: (kind, name) in self.printed(way)  # noqa: E731
+            assert eventually(is_there, timeout_s=PATIENCE_S), self.report(way)
 
     def strike(self, death: str) -> None:
         """Kill a part, which is started again, or a host."""
@@ -199,8 +199,8 @@ def test_laptops_and_workers_reach_nothing_but_a_port(ways: Ways) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_every_program_passes(ways: Ways, way: str) -> None:
     ways.wait_for("begun", next(iter(DEATHS)), (way,))
-    said = ways.said(way)
-    failures = {name: said["program", name] for name in PROGRAMS if said["program", name]}
+    printed = ways.printed(way)
+    failures = {name: printed["program", name] for name in PROGRAMS if printed["program", name]}
     assert not failures, "\n".join(failures.values())
 
 
@@ -212,7 +212,7 @@ def test_programs_survive_a_death(ways: Ways, death: str) -> None:
     ways.strike(death)
     ways.wait_for("survived", death)
     expected = ANSWERED if death in PARTS else "RuntimeError"
-    outcomes = {way: ways.said(way)["survived", death] for way in WAYS}
+    outcomes = {way: ways.printed(way)["survived", death] for way in WAYS}
     assert outcomes == dict.fromkeys(WAYS, expected)
 
 
@@ -220,7 +220,7 @@ def test_a_lost_host_is_reported_on_every_way(ways: Ways) -> None:
     ways.wait_for("begun", "host")
     ways.strike("host")
     ways.wait_for("survived", "host", WAYS[1:])
-    outcomes = {way: ways.said(way)["survived", "host"] for way in WAYS[1:]}
+    outcomes = {way: ways.printed(way)["survived", "host"] for way in WAYS[1:]}
     assert outcomes == {"attached": "HostLostError", "proxies": "SessionLostError"}
     # The driver ends with its attempt.
     job = ways.fleet.wait_for_end(ways.job)

@@ -1,6 +1,6 @@
 """Deaths that a program lives through, on native Monarch and on proxies alike.
 
-Each begins a call, and says with `begun` that what is to die may die now. It returns its outcome.
+Each begins a call, and prints with `begun` that the victim may be killed now. It returns its outcome.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def spawned(hosts: Any, named: Named) -> tuple[Any, Any]:
 
 
 def of_an_actor(hosts: Any, named: Named, begun: Begun) -> str:
-    """An error that no caller waits for ends its actor; others of the same process go on."""
+    """Raise in an actor without a caller that waits: it ends, others of its process go on."""
     procs, actors = spawned(hosts, named)
     others = procs.spawn("other", named("Probe"))
     # No actor is spawned beside one that has failed.
@@ -49,7 +49,7 @@ def of_an_actor(hosts: Any, named: Named, begun: Begun) -> str:
 
 
 def of_a_process(hosts: Any, named: Named, begun: Begun) -> str:
-    """Its pending call raises; actors of the other host go on."""
+    """Kill a process: its pending call raises, actors of the other host go on."""
     _, actors = spawned(hosts, named)
     pid = actors.slice(hosts=1).pid.call_one().get(timeout=60)
     pending = actors.slice(hosts=1).wait.call_one(FOR_EVER_S)
@@ -62,7 +62,7 @@ def of_a_process(hosts: Any, named: Named, begun: Begun) -> str:
 
 
 def of_a_part(hosts: Any, named: Named, begun: Begun) -> str:
-    """Calls wait while a part between program and workers, or a part of the portal, dies."""
+    """Call actors while a part between program and workers, or of the portal, dies."""
     _, actors = spawned(hosts, named)
     pids = list(actors.pid.call().get(timeout=60).values())
     pending = actors.wait.call(PENDING_S)
@@ -76,7 +76,7 @@ def of_a_part(hosts: Any, named: Named, begun: Begun) -> str:
 
 
 def of_a_host(hosts: Any, named: Named, begun: Begun) -> str:
-    """The pending call raises, whichever way the program finds out."""
+    """Return the type of the error that a pending call to the lost host raises."""
     _, actors = spawned(hosts, named)
     pending = actors.slice(hosts=1).wait.call_one(FOR_EVER_S)
     begun()
