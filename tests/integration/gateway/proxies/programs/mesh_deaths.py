@@ -1,6 +1,6 @@
 """Deaths that a program lives through, on native Monarch and on proxies alike.
 
-Each begins a call, and prints with `begun` that the victim may be killed now. It returns its outcome.
+Each begins a call, prints with `begun` that the victim may be killed now, and returns its outcome.
 """
 
 from __future__ import annotations
