@@ -30,6 +30,7 @@ SLOW = (
     "tests/integration/sky_stub",
     "tests/integration/web/test_sub_path.py",
     "tests/integration/skypilot_job",
+    "tests/unit/context/test_models.py",
     "tests/unit/scheduling/test_properties.py",
     "tests/unit/scheduling/test_two_plans.py",
     "tests/unit/scheduling/test_warm_properties.py",

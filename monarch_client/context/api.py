@@ -1,0 +1,153 @@
+"""The calls of a context, which are the same in a driver and in its tasks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from monarch_client.context.calls import method_call, new_actor, new_id, task_call
+from monarch_client.context.errors import GetTimeoutError
+from monarch_client.context.options import ActorOptions, TaskOptions
+from monarch_client.context.refs import ActorHandle, ObjectRef
+from monarch_client.context.values import ERROR, Payload, from_payload, to_payload
+from monarch_client.context.wire import Call, NewActor
+
+
+class TaskApi(ABC):
+    """Tasks, actors and objects. A task calls its own through `get_job_context()`."""
+
+    def create_task(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        options: TaskOptions | None = None,
+    ) -> ObjectRef:
+        """Start `fn(*args, **kwargs)` in another process; return a reference to its result.
+
+        The function and its arguments are pickled now. References among the arguments are replaced
+        by their values before the call. InfeasibleError: no host can ever fit its resources.
+        """
+        call = task_call(fn, args, kwargs, options)
+        self._submit(call)
+        return ObjectRef(call.id, self)
+
+    def create_actor(
+        self,
+        klass: type[Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        options: ActorOptions | None = None,
+    ) -> ActorHandle:
+        """Start a process with an object of a class; return a handle that calls its methods.
+
+        ValueError: its name is taken. With `get_if_exists` the actor of that name is returned.
+        """
+        actor = new_actor(klass, args, kwargs, options)
+        return ActorHandle(self._submit_actor(actor), actor.call.name, self)
+
+    def get(self, refs: Any, timeout: float | None = None) -> Any:
+        """Wait for the value of a reference, or for a list of them; raise a task's error.
+
+        Whatever is no reference is returned as it is. If one of several tasks fails, its error is
+        raised without waiting for the others. GetTimeoutError: not ready in `timeout` seconds.
+        """
+        if not isinstance(refs, (list, tuple)):
+            return self.get([refs], timeout)[0]
+        ids = list(dict.fromkeys(each.id for each in refs if isinstance(each, ObjectRef)))
+        payloads = self._values(ids, timeout) if ids else []
+        if any(each.kind == ERROR for each in payloads):
+            return from_payload(payloads[0], self)
+        found = dict(zip(ids, payloads, strict=True))
+        return [
+            from_payload(found[each.id], self) if isinstance(each, ObjectRef) else each
+            for each in refs
+        ]
+
+    def wait(
+        self, refs: Sequence[ObjectRef], num_returns: int = 1, timeout: float | None = None
+    ) -> tuple[list[ObjectRef], list[ObjectRef]]:
+        """Wait until `num_returns` of the references are ready; return (ready, others).
+
+        `ready` has at most `num_returns`, the first ones in the order of `refs`. Both lists have
+        the objects of `refs` in their order. No value is moved; a failed task is ready.
+        """
+        refs = list(refs)
+        ids = _unique_ids(refs)
+        if num_returns < 0:
+            raise ValueError(f"num_returns cannot be negative, and is {num_returns}")
+        count = min(num_returns, len(refs))
+        ready = self._ready(ids, count, timeout) if count else set()
+        first = [each for each in refs if each.id in ready][:count]
+        chosen = {each.id for each in first}
+        return first, [each for each in refs if each.id not in chosen]
+
+    def put(self, obj: Any) -> ObjectRef:
+        """Store an object; return a reference to it."""
+        ref = new_id()
+        self._put(ref, to_payload(obj))
+        return ObjectRef(ref, self)
+
+    def cancel(self, ref: ObjectRef) -> None:
+        """End a task: its reference raises TaskCancelledError. A task that has ended stays so.
+
+        A running task gets KeyboardInterrupt, and its process is killed if that does not end it.
+        The call of an actor is interrupted, but its process is never killed.
+        """
+        self._cancel(ref.id)
+
+    def call_actor(
+        self, actor: bytes, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ObjectRef:
+        """Call a method of an actor: what handles do."""
+        call = method_call(actor, "", method, args, kwargs)
+        self._submit(call)
+        return ObjectRef(call.id, self)
+
+    @abstractmethod
+    def keep(self, ref: bytes) -> None:
+        """Count one more reference to `ref` in this process."""
+
+    @abstractmethod
+    def drop(self, ref: bytes) -> None:
+        """Count one less, without a lock."""
+
+    @abstractmethod
+    def _submit(self, call: Call) -> None:
+        """Start a call; count one reference to its result."""
+
+    @abstractmethod
+    def _submit_actor(self, actor: NewActor) -> bytes:
+        """Start an actor or find it by name; count one handle; return its id."""
+
+    @abstractmethod
+    def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
+        """Wait for all the objects, or for an error; return all in order, or only an error."""
+
+    @abstractmethod
+    def _ready(self, ids: list[bytes], count: int, timeout: float | None) -> set[bytes]:
+        """Wait until `count` objects are ready, or for the time-out; return what is ready."""
+
+    @abstractmethod
+    def _put(self, ref: bytes, payload: Payload) -> None:
+        """Store an object; count one reference to it."""
+
+    @abstractmethod
+    def _cancel(self, ref: bytes) -> None:
+        """Cancel a call."""
+
+
+def timed_out(missing: int, timeout: float) -> GetTimeoutError:
+    """Return the error of a `get` that waited for too long."""
+    return GetTimeoutError(f"{missing} values were not ready within {timeout:g} s.")
+
+
+def _unique_ids(refs: Sequence[ObjectRef]) -> list[bytes]:
+    for each in refs:
+        if not isinstance(each, ObjectRef):
+            raise TypeError(f"wait takes references, and not {each!r}")
+    ids = [each.id for each in refs]
+    if len(set(ids)) < len(ids):
+        raise ValueError("wait takes each reference once")
+    return ids

@@ -1,0 +1,111 @@
+"""Calls as messages: functions and arguments are pickled here, when the call is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from monarch_client.context.amounts import actor_shape, task_shape
+from monarch_client.context.options import ActorOptions, Lifetime, RuntimeEnv, TaskOptions
+from monarch_client.context.refs import ObjectRef
+from monarch_client.context.values import pickled
+from monarch_client.context.wire import Call, NewActor
+
+ID_BYTES = 16
+CONSTRUCTOR = "__init__"
+
+
+def new_id() -> bytes:
+    """Return an id that no other object has."""
+    return os.urandom(ID_BYTES)
+
+
+def task_call(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    options: TaskOptions | None,
+) -> Call:
+    """Return the call that runs a function as a task."""
+    if not callable(function):
+        raise TypeError(f"a task is made of a function, and not of {function!r}")
+    options = options or TaskOptions()
+    call = _call(options.name or _name_of(function), function, args, kwargs)
+    call.shape = list(task_shape(options.resources))
+    call.env = _env_of(options.runtime_env)
+    call.max_calls, call.max_retries = options.max_calls, options.max_retries
+    return call
+
+
+def new_actor(
+    klass: type[Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    options: ActorOptions | None,
+) -> NewActor:
+    """Return the actor that a class makes."""
+    if not callable(klass):
+        raise TypeError(f"an actor is made of a class, and not of {klass!r}")
+    options = options or ActorOptions()
+    call = _call(options.name or _name_of(klass), klass, args, kwargs)
+    call.shape = list(actor_shape(options.resources))
+    call.env = _env_of(options.runtime_env)
+    call.method = CONSTRUCTOR
+    return NewActor(
+        call=call,
+        name=options.name or "",
+        get_if_exists=options.get_if_exists,
+        detached=options.lifetime is Lifetime.DETACHED,
+        max_concurrency=options.max_concurrency,
+    )
+
+
+def method_call(
+    actor: bytes, name: str, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Call:
+    """Return a call of a method of an actor."""
+    call = _arguments(f"{name}.{method}", args, kwargs)
+    call.actor, call.method = actor, method
+    return call
+
+
+def _call(
+    name: str,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+) -> Call:
+    call = _arguments(name, args, kwargs)
+    call.code, inside = pickled(function)
+    call.digest = blake2b(call.code, digest_size=ID_BYTES).digest()
+    call.holds += inside
+    return call
+
+
+def _arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Call:
+    """Pickle the arguments, without those that are references."""
+    call = Call(new_id(), name, b"", b"", b"")
+    plain_args, plain_kwargs = list(args), dict(kwargs or {})
+    for position, value in enumerate(plain_args):
+        if isinstance(value, ObjectRef):
+            call.places.append(position)
+            call.needs.append(value.id)
+            plain_args[position] = None
+    for key, value in plain_kwargs.items():
+        if isinstance(value, ObjectRef):
+            call.places.append(key)
+            call.needs.append(value.id)
+            plain_kwargs[key] = None
+    call.args, inside = pickled((plain_args, plain_kwargs))
+    call.holds += inside
+    return call
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", None) or type(function).__qualname__)
+
+
+def _env_of(runtime_env: RuntimeEnv | None) -> dict[str, str]:
+    return dict(runtime_env.env) if runtime_env else {}

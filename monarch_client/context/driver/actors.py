@@ -1,0 +1,217 @@
+"""The actors of a context: each has a process of its own, and the calls of one caller in order."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from monarch_client.context.driver.executors import Executor, ExecutorPool
+from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.pending_call import PendingCall
+from monarch_client.context.driver.tasks import describe_status
+from monarch_client.context.errors import ActorDiedError, TaskCancelledError
+from monarch_client.context.scheduling import Scheduler
+from monarch_client.context.values import ERROR, Payload, error_payload
+from monarch_client.context.wire import Call, Done, Interrupt, NewActor
+
+# The driver as a caller; executors have their numbers.
+DRIVER = 0
+
+
+class Actor:
+    """One actor."""
+
+    def __init__(self, new: NewActor) -> None:
+        self.new = new
+        self.shape = tuple(new.call.shape)
+        self.construction: PendingCall
+        self.executor: Executor | None = None
+        # What calls return once the actor has ended.
+        self.death: Payload | None = None
+        # By caller: its calls that were not sent, in order.
+        self.waiting: dict[int, deque[PendingCall]] = {}
+        self.sent: dict[bytes, PendingCall] = {}
+
+    @property
+    def id(self) -> bytes:
+        """The id that handles have."""
+        return self.new.call.id
+
+
+class Actors:
+    """All actors of a context."""
+
+    def __init__(self, objects: ObjectTable, scheduler: Scheduler, pool: ExecutorPool) -> None:
+        self._objects = objects
+        self._scheduler = scheduler
+        self._pool = pool
+        self._actors: dict[bytes, Actor] = {}
+        self._names: dict[str, bytes] = {}
+        # Actors that wait for resources, the oldest first.
+        self._starting: dict[bytes, Actor] = {}
+        self._calls: dict[bytes, Actor] = {}
+
+    def __len__(self) -> int:
+        return len(self._actors)
+
+    def create(self, new: NewActor) -> bytes:
+        """Take a new actor, or find it by name; count one handle and return its id."""
+        taken = self._names.get(new.name) if new.name else None
+        if taken is not None:
+            if not new.get_if_exists:
+                raise ValueError(
+                    f"The name {new.name!r} is taken. Use get_if_exists=True to get that actor."
+                )
+            self._objects.keep(taken)
+            return taken
+        actor = Actor(new)
+        self._scheduler.check(actor.shape)
+        actor.construction = PendingCall(new.call, self._objects, self._on_construction)
+        self._objects.add_actor(actor.id, lambda: self._end_unused(actor))
+        if new.detached:
+            self._objects.keep(actor.id)
+        self._actors[actor.id] = actor
+        if new.name:
+            self._names[new.name] = actor.id
+        actor.construction.await_arguments()
+        return actor.id
+
+    def submit(self, call: Call, caller: int) -> None:
+        """Take a call of an actor's method."""
+        actor = self._actors[call.actor]
+        call.name = f"{actor.new.call.name}.{call.method}"
+        pending = PendingCall(call, self._objects, lambda _: self._send_next(actor, caller))
+        self._objects.add(call.id)
+        self._calls[call.id] = actor
+        if actor.death is not None:
+            self._end_call(pending, actor.death)
+            return
+        actor.waiting.setdefault(caller, deque()).append(pending)
+        pending.await_arguments()
+
+    def pump(self) -> None:
+        """Start the actors that fit now."""
+        for actor in list(self._starting.values()):
+            allocation = self._scheduler.hold(actor.shape)
+            if allocation is None:
+                continue
+            del self._starting[actor.id]
+            executor = actor.executor = self._pool.acquire(allocation.devices, fresh=True)
+            executor.allocation, executor.actor = allocation, actor.id
+            self._send(actor, actor.construction)
+            for caller in list(actor.waiting):
+                self._send_next(actor, caller)
+
+    def cancel(self, ref: bytes) -> bool:
+        """Cancel a call. Whether it was one that has not ended."""
+        actor = self._calls.get(ref)
+        if actor is None:
+            return False
+        if ref in actor.sent:
+            self._objects.settle(ref, _cancelled(actor.sent[ref]))
+            if actor.executor is not None:
+                actor.executor.request(Interrupt(ref))
+            return True
+        for caller, calls in list(actor.waiting.items()):
+            for pending in calls:
+                if pending.call.id == ref:
+                    calls.remove(pending)
+                    self._end_call(pending, _cancelled(pending))
+                    self._send_next(actor, caller)
+                    return True
+        return False
+
+    def on_done(self, executor: Executor, done: Done) -> None:
+        """End a call, or a construction: if that failed, each call gets its error."""
+        actor = self._actors[executor.actor]
+        executor.calls.pop(done.id, None)
+        if done.id == actor.id:
+            actor.construction.release()
+            if done.payload.kind == ERROR:
+                self._die(actor, done.payload)
+                self._pool.kill(executor)
+            return
+        pending = actor.sent.pop(done.id, None)
+        if pending is not None:
+            self._end_call(pending, done.payload)
+
+    def on_ended(self, executor: Executor, status: int) -> None:
+        """Let the calls of an actor fail whose process has ended."""
+        actor = self._actors.get(executor.actor)
+        allocation = executor.allocation
+        if allocation is not None:
+            self._scheduler.release(allocation)
+        if actor is None:
+            return
+        host = allocation.host if allocation else ""
+        name = actor.new.call.name
+        self._die(
+            actor,
+            error_payload(
+                ActorDiedError(f"The process of {name} on {host} {describe_status(status)}.")
+            ),
+        )
+
+    def _on_construction(self, pending: PendingCall) -> None:
+        actor = self._actors[pending.call.id]
+        if pending.failure is not None:
+            self._die(actor, pending.failure)
+        else:
+            self._starting[actor.id] = actor
+
+    def _send_next(self, actor: Actor, caller: int) -> None:
+        """Send the calls of a caller, up to the first that waits for an argument."""
+        calls = actor.waiting.get(caller)
+        if calls is None or actor.executor is None:
+            return
+        while calls and calls[0].is_ready:
+            pending = calls.popleft()
+            if pending.failure is not None:
+                self._end_call(pending, pending.failure)
+            else:
+                actor.sent[pending.call.id] = pending
+                self._send(actor, pending)
+        if not calls:
+            actor.waiting.pop(caller, None)
+
+    def _send(self, actor: Actor, pending: PendingCall) -> None:
+        executor = actor.executor
+        if executor is None:
+            raise AssertionError  # only sent to actors that have one
+        executor.calls[pending.call.id] = None
+        executor.send(pending.message(executor, actor.new.max_concurrency))
+
+    def _end_call(self, pending: PendingCall, payload: Payload) -> None:
+        self._calls.pop(pending.call.id, None)
+        self._objects.settle(pending.call.id, payload)
+        pending.release()
+
+    def _die(self, actor: Actor, death: Payload) -> None:
+        """Let all calls of an actor return `death`, now and later."""
+        if actor.death is not None:
+            return
+        actor.death = death
+        self._starting.pop(actor.id, None)
+        if self._names.get(actor.new.name) == actor.id:
+            del self._names[actor.new.name]
+        actor.construction.release()
+        sent, actor.sent = actor.sent, {}
+        waiting, actor.waiting = actor.waiting, {}
+        for pending in [*sent.values(), *(each for calls in waiting.values() for each in calls)]:
+            self._end_call(pending, death)
+        if actor.new.detached:
+            # The context kept it for callers that have no handle yet: now nobody can find it.
+            self._objects.drop(actor.id)
+
+    def _end_unused(self, actor: Actor) -> None:
+        """End an actor without handles and calls."""
+        self._actors.pop(actor.id, None)
+        self._starting.pop(actor.id, None)
+        if self._names.get(actor.new.name) == actor.id:
+            del self._names[actor.new.name]
+        actor.construction.release()
+        if actor.executor is not None:
+            actor.executor.close()
+
+
+def _cancelled(pending: PendingCall) -> Payload:
+    return error_payload(TaskCancelledError(f"{pending.call.name} was cancelled."))

@@ -1,0 +1,191 @@
+"""The driver of a context: it joins objects, tasks, actors and the executors of this host."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import deque
+from collections.abc import Mapping
+
+from monarch_client.context.amounts import CPU, UNIT, own_resources
+from monarch_client.context.driver.actors import DRIVER, Actors
+from monarch_client.context.driver.executors import Executor, ExecutorPool
+from monarch_client.context.driver.loop import Loop
+from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.task_connections import TaskConnections
+from monarch_client.context.driver.tasks import Tasks
+from monarch_client.context.driver.waiter import Waiter
+from monarch_client.context.errors import ContextClosedError, ContextError
+from monarch_client.context.scheduling import Scheduler
+from monarch_client.context.values import Payload, error_payload
+from monarch_client.context.wire import Call, Done, Held, NewActor, Recall, Returned
+
+_MOST_RECALLED = 1 << 16
+# Dropped references that wait for the loop; then it is woken for them.
+_DROPS_AT_ONCE = 1000
+
+
+class Driver:
+    """One context's state. Methods without `with self.loop.lock` need it to be held."""
+
+    def __init__(self, resources: Mapping[str, float] | None) -> None:
+        total = own_resources(resources)
+        self.loop = Loop(self._settle, self._fail)
+        self.objects = ObjectTable()
+        self.scheduler = Scheduler()
+        self.scheduler.add_host(socket.gethostname(), total)
+        self.pool = ExecutorPool(self.loop, self, most_idle=max(2, total.get(CPU, 0) // UNIT + 1))
+        self.tasks = Tasks(self.loop, self.objects, self.scheduler, self.pool)
+        self.actors = Actors(self.objects, self.scheduler, self.pool)
+        self.is_closed = self._has_ended = False
+        self._connections = TaskConnections(self.loop, self.objects, self, self.pool.address)
+        self._dropped: deque[bytes] = deque()
+        self.pool.start()
+        self._connections.start()
+        self.loop.start()
+
+    def close(self) -> None:
+        """End all processes; what is pending raises ContextClosedError."""
+        with self.loop.lock:
+            if self._has_ended:
+                return
+            self._has_ended = True
+            self._end(ContextClosedError())
+        self.loop.close()
+        self._connections.close()
+        self.pool.close()
+
+    def check_open(self) -> None:
+        """Raise ContextClosedError if the context is closed."""
+        if self.is_closed:
+            raise ContextClosedError
+
+    def drop(self, ref: bytes) -> None:
+        """Note that the driver has one reference less. Takes no lock."""
+        self._dropped.append(ref)
+        if len(self._dropped) % _DROPS_AT_ONCE == 0 and not self.is_closed:
+            self.loop.wake()
+
+    def submit(self, call: Call, executor: Executor | None) -> None:
+        """Take a call of the driver, or of a task in an executor, which holds its result."""
+        self.check_open()
+        if call.actor:
+            self.objects.check([call.actor])
+            self.actors.submit(call, executor.number if executor else DRIVER)
+        else:
+            self.tasks.submit(call)
+        self._hold(executor, call.id)
+        self._settle()
+
+    def create_actor(self, new: NewActor, executor: Executor | None) -> bytes:
+        """Take an actor, or find it by its name; return its id."""
+        self.check_open()
+        actor = self.actors.create(new)
+        self._hold(executor, actor)
+        self._settle()
+        return actor
+
+    def put(self, ref: bytes, payload: Payload, executor: Executor | None) -> None:
+        """Take an object."""
+        self.check_open()
+        self.objects.check(payload.refs)
+        self.objects.add(ref)
+        self.objects.settle(ref, payload)
+        self._hold(executor, ref)
+        self._drop_references()
+
+    def cancel(self, ref: bytes) -> None:
+        """Cancel a call that has not ended."""
+        self.check_open()
+        if self.tasks.cancel(ref) or self.actors.cancel(ref):
+            self._settle()
+
+    def await_objects(
+        self, ids: list[bytes], count: int, timeout: float | None, *, values: bool
+    ) -> Waiter:
+        """Let this thread wait, without the lock, for the objects or the time-out."""
+        is_done = threading.Lock()
+        with self.loop.lock:
+            self._drop_references()
+            waiter = Waiter(self.objects, ids, count, values=values, on_done=is_done.release)
+            if waiter.is_done:
+                return waiter
+            is_done.acquire()
+        try:
+            is_done.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
+        finally:
+            with self.loop.lock:
+                waiter.stop()
+        return waiter
+
+    def find_executor(self, number: int) -> Executor | None:
+        """Return an executor that has not ended."""
+        return self.pool.find(number)
+
+    def pause(self, executor: Executor, *, waits: bool) -> None:
+        """Give back the CPU of a call that waits; let what waits behind it run elsewhere."""
+        executor.waiting += 1 if waits else -1
+        if executor.allocation is None:
+            return
+        self.scheduler.pause(executor.allocation, paused=executor.waiting > 0)
+        if waits and not executor.actor and len(executor.calls) > 1:
+            executor.request(Recall(_MOST_RECALLED))
+
+    def on_message(self, executor: Executor, message: Done | Returned | Held) -> None:
+        """Handle a message of an executor."""
+        if isinstance(message, Held):
+            self._change_held(executor, message)
+        elif isinstance(message, Returned):
+            self.tasks.on_returned(executor, message.ids)
+        elif executor.actor:
+            self.actors.on_done(executor, message)
+        else:
+            self.tasks.on_done(executor, message)
+
+    def on_ended(self, executor: Executor, status: int) -> None:
+        """Handle the end of an executor."""
+        if executor.actor:
+            self.actors.on_ended(executor, status)
+        else:
+            self.tasks.on_ended(executor, status)
+        for ref in executor.held:
+            self.objects.drop(ref)
+        executor.held.clear()
+
+    def _end(self, reason: ContextError) -> None:
+        """Take nothing more; let what is pending raise the reason."""
+        self.is_closed = True
+        for ref in self.objects.pending():
+            self.objects.settle(ref, error_payload(reason))
+
+    def _fail(self, error: Exception) -> None:
+        self._end(ContextError(f"The task context failed: {error!r}. Please report this."))
+
+    def _change_held(self, executor: Executor, change: Held) -> None:
+        for ref in change.kept:
+            if ref not in executor.held and ref in self.objects:
+                executor.held.add(ref)
+                self.objects.keep(ref)
+        for ref in change.dropped:
+            if ref in executor.held:
+                executor.held.remove(ref)
+                self.objects.drop(ref)
+
+    def _hold(self, executor: Executor | None, ref: bytes) -> None:
+        """Let an executor hold a reference that was counted for it."""
+        if executor is None:
+            return
+        if ref in executor.held or self.pool.find(executor.number) is None:
+            self.objects.drop(ref)
+        else:
+            executor.held.add(ref)
+
+    def _drop_references(self) -> None:
+        while self._dropped:
+            self.objects.drop(self._dropped.popleft())
+
+    def _settle(self) -> None:
+        """Start whatever can start after a change."""
+        self._drop_references()
+        self.actors.pump()
+        self.tasks.pump()

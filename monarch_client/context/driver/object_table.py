@@ -1,0 +1,139 @@
+"""The objects of a context: which are ready, who waits for them, and how many refer to them.
+
+Pure: without threads or sockets. An object is forgotten when nothing refers to it: no reference in
+any process, no call that needs it, no other object that contains a reference to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from monarch_client.context.errors import ObjectLostError
+from monarch_client.context.values import ERROR, Payload
+
+
+class Watcher(Protocol):
+    """A wait for objects."""
+
+    def note(self, ref: bytes, *, failed: bool) -> None:
+        """Note that an object is ready."""
+
+
+class Entry:
+    """An object: pending while it has no payload."""
+
+    __slots__ = ("count", "on_unused", "payload", "watchers")
+
+    def __init__(self, on_unused: Callable[[], None] | None = None) -> None:
+        self.payload: Payload | None = None
+        self.count = 1
+        self.watchers: dict[Watcher, None] | None = None
+        self.on_unused = on_unused
+
+
+class ObjectTable:
+    """Objects and actors by id. An actor's handles are counted as references are."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, ref: bytes) -> bool:
+        return ref in self._entries
+
+    def add(self, ref: bytes) -> None:
+        """Add a pending object with one reference."""
+        self._entries[ref] = Entry()
+
+    def add_actor(self, ref: bytes, on_unused: Callable[[], None]) -> None:
+        """Add an actor with one handle; `on_unused` is called when it has none."""
+        self._entries[ref] = Entry(on_unused)
+
+    def check(self, refs: Iterable[bytes]) -> None:
+        """Raise ObjectLostError unless all of them exist."""
+        for ref in refs:
+            if ref not in self._entries:
+                raise ObjectLostError(
+                    f"The object {ref.hex()} exists no longer, or belongs to another context."
+                )
+
+    def payload(self, ref: bytes) -> Payload | None:
+        """Return the payload of an object, or None while it is pending."""
+        entry = self._entries.get(ref)
+        return entry.payload if entry else None
+
+    def is_ready(self, ref: bytes) -> bool:
+        """Whether the object has a value or an error."""
+        return self.payload(ref) is not None
+
+    def settle(self, ref: bytes, payload: Payload) -> None:
+        """Give a pending object its payload; notify its watchers. A ready one stays as it is."""
+        entry = self._entries.get(ref)
+        if entry is None or entry.payload is not None:
+            return
+        entry.payload = payload
+        for inside in payload.refs:
+            self.keep(inside)
+        watchers, entry.watchers = entry.watchers, None
+        if watchers:
+            failed = payload.kind == ERROR
+            for watcher in watchers:
+                watcher.note(ref, failed=failed)
+        if entry.count <= 0:
+            self._forget(ref, entry)
+
+    def keep(self, ref: bytes) -> None:
+        """Count one more reference."""
+        if entry := self._entries.get(ref):
+            entry.count += 1
+
+    def drop(self, ref: bytes) -> None:
+        """Count one less; forget what nothing refers to any more."""
+        entry = self._entries.get(ref)
+        if entry is None:
+            return
+        entry.count -= 1
+        if entry.count <= 0:
+            self._forget(ref, entry)
+
+    def watch(self, ref: bytes, watcher: Watcher) -> None:
+        """Notify `watcher` when a pending object is ready."""
+        entry = self._entries[ref]
+        if entry.watchers is None:
+            entry.watchers = {}
+        entry.watchers[watcher] = None
+
+    def unwatch(self, refs: Iterable[bytes], watcher: Watcher) -> None:
+        """Forget a watcher of these objects."""
+        for ref in refs:
+            entry = self._entries.get(ref)
+            if entry is not None and entry.watchers is not None:
+                entry.watchers.pop(watcher, None)
+
+    def pending(self) -> list[bytes]:
+        """List the objects that have no payload yet, without actors."""
+        return [
+            ref
+            for ref, entry in self._entries.items()
+            if entry.payload is None and entry.on_unused is None
+        ]
+
+    def _forget(self, ref: bytes, entry: Entry) -> None:
+        """Forget an object with what it alone refers to: in a loop, for chains of any length."""
+        unused = [(ref, entry)]
+        while unused:
+            ref, entry = unused.pop()
+            if entry.payload is None and entry.on_unused is None:
+                continue  # its call still runs; `settle` forgets it
+            if self._entries.pop(ref, None) is None:
+                continue
+            for inside in entry.payload.refs if entry.payload else ():
+                if found := self._entries.get(inside):
+                    found.count -= 1
+                    if found.count <= 0:
+                        unused.append((inside, found))
+            if entry.on_unused is not None:
+                entry.on_unused()

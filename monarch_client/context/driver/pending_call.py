@@ -1,0 +1,93 @@
+"""A call that waits for its arguments, and its message once they are ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from monarch_client.context.driver.executors import Executor
+from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.values import ERROR, Payload
+from monarch_client.context.wire import Call, Run, frame
+
+Ready = Callable[["PendingCall"], None]
+
+
+class PendingCall:
+    """A call with the objects that it refers to, which exist until it ends."""
+
+    __slots__ = ("_missing", "_objects", "_on_ready", "call", "failure", "is_released")
+
+    def __init__(self, call: Call, objects: ObjectTable, on_ready: Ready) -> None:
+        """Hold the call's objects. ObjectLostError: one of them does not exist."""
+        self.call = call
+        self.failure: Payload | None = None
+        self.is_released = False
+        self._objects = objects
+        self._on_ready = on_ready
+        references = self._references()
+        objects.check(references)
+        for ref in references:
+            objects.keep(ref)
+        self._missing = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all arguments are ready, or one of them has an error."""
+        return self._missing == 0 or self.failure is not None
+
+    def await_arguments(self) -> None:
+        """Call `on_ready` now, or once the arguments are ready."""
+        needs = set(self.call.needs)
+        for ref in needs:
+            payload = self._objects.payload(ref)
+            if payload is None:
+                self._missing += 1
+                self._objects.watch(ref, self)
+            elif payload.kind == ERROR:
+                self.failure = payload
+        if self.is_ready:
+            self._on_ready(self)
+
+    def note(self, ref: bytes, *, failed: bool) -> None:
+        """Note that an argument is ready."""
+        was_ready = self.is_ready
+        self._missing -= 1
+        if failed:
+            self.failure = self._objects.payload(ref)
+        if self.is_ready and not was_ready:
+            self._on_ready(self)
+
+    def release(self) -> None:
+        """Hold the objects no longer: the call has ended."""
+        if self.is_released:
+            return
+        self.is_released = True
+        self._objects.unwatch(self.call.needs, self)
+        for ref in self._references():
+            self._objects.drop(ref)
+
+    def message(self, executor: Executor, max_concurrency: int = 1) -> bytes:
+        """Return the message that makes an executor run the call."""
+        call = self.call
+        knows_code = not call.digest or executor.codes.find(call.digest) is not None
+        if not knows_code:
+            executor.codes.add(call.digest, True)
+        values = [payload for ref in call.needs if (payload := self._objects.payload(ref))]
+        return frame(
+            Run(
+                id=call.id,
+                name=call.name,
+                digest=call.digest,
+                code=b"" if knows_code else call.code,
+                args=call.args,
+                places=call.places,
+                values=values,
+                env=call.env,
+                method=call.method,
+                max_concurrency=max_concurrency,
+            )
+        )
+
+    def _references(self) -> list[bytes]:
+        actor = [self.call.actor] if self.call.actor else []
+        return [*self.call.needs, *self.call.holds, *actor]

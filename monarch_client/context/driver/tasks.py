@@ -1,0 +1,195 @@
+"""The tasks of a context, from their submission to their end."""
+
+from __future__ import annotations
+
+import signal
+
+from monarch_client.context.driver.executors import Executor, ExecutorPool
+from monarch_client.context.driver.loop import Loop
+from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.pending_call import PendingCall
+from monarch_client.context.errors import TaskCancelledError, TaskLostError
+from monarch_client.context.scheduling import Assignment, Item, Scheduler
+from monarch_client.context.values import Payload, error_payload
+from monarch_client.context.wire import Call, Done, Interrupt, Recall
+
+# From SIGINT until the process of a cancelled task is killed.
+GRACE_S = 2.0
+
+
+class Task:
+    """A task that has not ended."""
+
+    __slots__ = ("executor", "is_cancelled", "item", "losses", "pending")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.pending: PendingCall
+        self.executor: Executor | None = None
+        self.is_cancelled = False
+        # How often its process died while it ran.
+        self.losses = 0
+
+
+class Tasks:
+    """All tasks that have not ended."""
+
+    def __init__(
+        self, loop: Loop, objects: ObjectTable, scheduler: Scheduler, pool: ExecutorPool
+    ) -> None:
+        self._loop = loop
+        self._objects = objects
+        self._scheduler = scheduler
+        self._pool = pool
+        self._tasks: dict[bytes, Task] = {}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def submit(self, call: Call) -> None:
+        """Take a task. InfeasibleError, ObjectLostError: it can never run."""
+        shape = tuple(call.shape)
+        self._scheduler.check(shape)
+        item = Item(call.id, shape, kind=call.digest, solo=bool(call.max_calls))
+        task = Task(item)
+        task.pending = PendingCall(call, self._objects, self._on_arguments)
+        self._objects.add(call.id)
+        self._tasks[call.id] = task
+        task.pending.await_arguments()
+
+    def pump(self) -> None:
+        """Start the tasks that fit now."""
+        for assignment in self._scheduler.assign():
+            self._send(assignment)
+        while recalled := self._scheduler.recall():
+            allocation, count = recalled
+            for executor in self._executors_of(allocation.items):
+                executor.request(Recall(count))
+
+    def cancel(self, ref: bytes) -> bool:
+        """End a task. Whether it was one that has not ended."""
+        task = self._tasks.get(ref)
+        if task is None:
+            return False
+        executor = task.executor
+        if executor is not None:
+            task.is_cancelled = True
+            self._objects.settle(ref, _cancelled(task))
+            executor.request(Interrupt(ref))
+            self._loop.call_later(GRACE_S, lambda: self._kill_if_running(ref, executor))
+        else:
+            self._scheduler.withdraw(ref)
+            self._end(task, _cancelled(task))
+        return True
+
+    def on_done(self, executor: Executor, done: Done) -> None:
+        """End a task that an executor has run."""
+        task = self._tasks.get(done.id)
+        if executor.calls.pop(done.id, self) is self or task is None:
+            return
+        self._finish(executor, task, done.ran_ns or None)
+        self._end(task, done.payload)
+
+    def on_returned(self, executor: Executor, calls: list[bytes]) -> None:
+        """Enqueue tasks again that an executor has given back."""
+        for call in calls:
+            executor.calls.pop(call, None)
+            if task := self._tasks.get(call):
+                task.executor = None
+        allocation = executor.allocation
+        if allocation is not None and self._scheduler.returned(allocation, calls):
+            self._pool.release(executor)
+        for call in calls:
+            task = self._tasks.get(call)
+            if task is not None and task.is_cancelled:
+                self._scheduler.withdraw(call)
+                self._end(task, _cancelled(task))
+
+    def on_ended(self, executor: Executor, status: int) -> None:
+        """Retry the task that ran in an executor that has ended, and start the others again."""
+        calls, executor.calls = list(executor.calls), {}
+        host = executor.allocation.host if executor.allocation else ""
+        for position, call in enumerate(calls):
+            task = self._tasks[call]
+            self._forget_executor(executor, task)
+            ran = position == 0
+            task.losses += ran
+            if task.is_cancelled:
+                self._end(task, _cancelled(task))
+            elif ran and task.losses > task.pending.call.max_retries:
+                self._end(task, _lost(task, host, status))
+            else:
+                self._scheduler.enqueue(task.item)
+
+    def _on_arguments(self, pending: PendingCall) -> None:
+        task = self._tasks[pending.call.id]
+        if pending.failure is not None:
+            self._end(task, pending.failure)
+        else:
+            self._scheduler.enqueue(task.item)
+
+    def _send(self, assignment: Assignment) -> None:
+        allocation = assignment.allocation
+        if assignment.is_new:
+            executor = self._pool.acquire(allocation.devices)
+            executor.allocation = allocation
+        else:
+            executor = next(iter(self._executors_of(allocation.items)))
+        frames = []
+        for item in assignment.items:
+            task = self._tasks[item.id]
+            task.executor = executor
+            executor.calls[item.id] = None
+            frames.append(task.pending.message(executor))
+        executor.send(b"".join(frames))
+
+    def _executors_of(self, calls: dict[bytes, Item]) -> list[Executor]:
+        found = (self._tasks[call].executor for call in calls)
+        return list({each: None for each in found if each is not None})
+
+    def _finish(self, executor: Executor, task: Task, ran_ns: int | None) -> None:
+        """Give back what the task took; keep its process for others."""
+        task.executor = None
+        executor.served += 1
+        allocation = executor.allocation
+        if allocation is not None and self._scheduler.finish(allocation, task.item.id, ran_ns):
+            limit = task.pending.call.max_calls
+            self._pool.release(executor, retire=bool(limit and executor.served >= limit))
+
+    def _forget_executor(self, executor: Executor, task: Task) -> None:
+        task.executor = None
+        allocation = executor.allocation
+        if allocation is not None and self._scheduler.finish(allocation, task.item.id):
+            executor.allocation = None
+
+    def _end(self, task: Task, payload: Payload) -> None:
+        call = task.pending.call
+        del self._tasks[call.id]
+        self._objects.settle(call.id, payload)
+        task.pending.release()
+
+    def _kill_if_running(self, ref: bytes, executor: Executor) -> None:
+        if ref in executor.calls:
+            self._pool.kill(executor)
+
+
+def describe_status(status: int) -> str:
+    """Describe how a process ended."""
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def _cancelled(task: Task) -> Payload:
+    return error_payload(TaskCancelledError(f"{task.pending.call.name} was cancelled."))
+
+
+def _lost(task: Task, host: str, status: int) -> Payload:
+    times = f", on each of {task.losses} tries" if task.losses > 1 else ""
+    name = task.pending.call.name
+    return error_payload(
+        TaskLostError(f"The process of {name} on {host} {describe_status(status)}{times}.")
+    )

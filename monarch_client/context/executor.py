@@ -1,0 +1,245 @@
+"""A process that runs calls, one after the other: tasks, or the methods of one actor.
+
+The main thread reads calls and runs them, so that a signal interrupts the user's code. A second
+thread reads requests about calls: to give back those that have not started, and to end one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from monarch_client.context.calls import CONSTRUCTOR
+from monarch_client.context.code_cache import CodeCache
+from monarch_client.context.current import set_job_context
+from monarch_client.context.errors import TaskCancelledError
+from monarch_client.context.refs import set_process_home
+from monarch_client.context.task_context import TaskContext
+from monarch_client.context.values import (
+    ERROR,
+    Payload,
+    error_payload,
+    from_payload,
+    to_error,
+    to_payload,
+    unpickled,
+)
+from monarch_client.context.wire import (
+    TO_CONTROL,
+    TO_EXECUTOR,
+    Done,
+    FrameReader,
+    Held,
+    Interrupt,
+    Recall,
+    Returned,
+    Run,
+    frame,
+)
+
+# Cancelled calls that are remembered: some have ended before the request arrived.
+_MOST_CANCELLED = 1000
+
+
+class Code:
+    """A function as bytes; unpickled by the first call, which gets the errors of that."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._function: Any = None
+
+    def function(self, context: TaskContext) -> Any:
+        """Return the function."""
+        if self._function is None:
+            self._function = unpickled(self._data, context)
+        return self._function
+
+
+class Executor:
+    """The loop of one process."""
+
+    def __init__(
+        self, number: int, tasks: socket.socket, control: socket.socket, address: str
+    ) -> None:
+        self._tasks = tasks
+        self._control = control
+        self._context = TaskContext(number, address)
+        self._reader: FrameReader[Run] = FrameReader(tasks, TO_EXECUTOR)
+        self._codes: CodeCache[Code] = CodeCache()
+        self._waiting: deque[tuple[Run, Code | None]] = deque()
+        self._write = threading.Lock()
+        # For the one that reads calls: the main thread when it has none, else the control thread.
+        self._reading = threading.Lock()
+        self._running = b""
+        self._cancelled: dict[bytes, None] = {}
+        self._instance: Any = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self) -> None:
+        """Run calls until the driver closes the socket; then end this process."""
+        signal.signal(signal.SIGINT, self._on_interrupt)
+        set_process_home(self._context)
+        set_job_context(self._context)
+        threading.Thread(target=self._serve_control, daemon=True, name="control").start()
+        with suppress(EOFError, ConnectionError):
+            while True:
+                self._start(*self._next())
+        os._exit(0)
+
+    def _next(self) -> tuple[Run, Code | None]:
+        while True:
+            with suppress(IndexError):  # the control thread takes calls, too
+                return self._waiting.popleft()
+            with self._reading:
+                self._receive()
+
+    def _receive(self) -> None:
+        for run in self._reader.read():
+            self._waiting.append((run, self._code_of(run)))
+
+    def _code_of(self, run: Run) -> Code | None:
+        """Return the function of a call, as the driver's cache expects: in order of arrival."""
+        if not run.digest:
+            return None
+        code = self._codes.find(run.digest)
+        if code is None:
+            code = Code(run.code)
+            self._codes.add(run.digest, code)
+        return code
+
+    def _start(self, run: Run, code: Code | None) -> None:
+        if self._pool is not None:
+            self._pool.submit(self._perform, run, code)
+        else:
+            self._perform(run, code)
+
+    def _perform(self, run: Run, code: Code | None) -> None:
+        started = time.perf_counter_ns()
+        payload = self._result_of(run, code)
+        done = Done(run.id, payload, time.perf_counter_ns() - started)
+        with self._write:
+            # The driver keeps the arguments until the call is done, and the result from then on.
+            held = self._context.changes()
+            before = frame(Held(held.kept, [])) if held.kept else b""
+            after = frame(Held([], held.dropped)) if held.dropped else b""
+            self._tasks.sendall(before + frame(done) + after)
+
+    def _result_of(self, run: Run, code: Code | None) -> Payload:
+        before = {name: os.environ.get(name) for name in run.env}
+        is_main = self._pool is None
+        try:
+            try:
+                if is_main:
+                    self._running = run.id
+                if run.id in self._cancelled:
+                    return cancelled(run.name)
+                os.environ.update(run.env)
+                return self._call(run, code)
+            finally:
+                if is_main:
+                    self._running = b""
+                if run.method != CONSTRUCTOR:
+                    _restore(before)
+                sys.stdout.flush()
+                sys.stderr.flush()
+        except BaseException as error:  # noqa: BLE001 - whatever a user's call raises is its result
+            if run.id in self._cancelled and isinstance(error, KeyboardInterrupt):
+                return cancelled(run.name)
+            return to_error(error, f"{run.name} in process {os.getpid()} on {socket.gethostname()}")
+
+    def _call(self, run: Run, code: Code | None) -> Payload:
+        args, kwargs = unpickled(run.args, self._context)
+        for place, value in zip(run.places, run.values, strict=True):
+            if value.kind == ERROR:
+                return value
+            target = args if isinstance(place, int) else kwargs
+            target[place] = from_payload(value, self._context)
+        if run.method == CONSTRUCTOR and code is not None:
+            self._instance = code.function(self._context)(*args, **kwargs)
+            if run.max_concurrency > 1:
+                self._allow_concurrent_calls(run.max_concurrency)
+            return to_payload(None)
+        if code is not None:
+            result = code.function(self._context)(*args, **kwargs)
+        else:
+            result = getattr(self._instance, run.method)(*args, **kwargs)
+        return to_payload(self._awaited(result) if inspect.iscoroutine(result) else result)
+
+    def _awaited(self, coroutine: Any) -> Any:
+        """Run a coroutine on the actor's event loop, which all its calls share."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        if self._pool is None:
+            return self._loop.run_until_complete(coroutine)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _allow_concurrent_calls(self, count: int) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True, name="loop").start()
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="call")
+
+    def _serve_control(self) -> None:
+        reader: FrameReader[Recall | Interrupt] = FrameReader(self._control, TO_CONTROL)
+        with suppress(EOFError, ConnectionError):
+            while True:
+                for message in reader.read():
+                    if isinstance(message, Recall):
+                        self._give_back(message.count)
+                    else:
+                        self._interrupt(message.id)
+
+    def _receive_all(self) -> None:
+        """Read the calls that have arrived while the main thread runs one."""
+        # If the main thread has the lock, it is idle and runs them itself.
+        if self._reading.acquire(blocking=False):
+            try:
+                while select.select([self._tasks], [], [], 0)[0]:
+                    self._receive()
+            finally:
+                self._reading.release()
+
+    def _give_back(self, count: int) -> None:
+        self._receive_all()
+        given: list[bytes] = []
+        with suppress(IndexError):
+            while len(given) < count:
+                given.append(self._waiting.pop()[0].id)
+        with self._write:
+            self._tasks.sendall(frame(Returned(given)))
+
+    def _interrupt(self, call: bytes) -> None:
+        """Interrupt a call that runs; one that has not started will not run."""
+        if len(self._cancelled) >= _MOST_CANCELLED:
+            del self._cancelled[next(iter(self._cancelled))]
+        self._cancelled[call] = None
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def _on_interrupt(self, *_: object) -> None:
+        """Interrupt the call that was meant: another one may have begun since."""
+        if self._running in self._cancelled:
+            raise KeyboardInterrupt
+
+
+def cancelled(name: str) -> Payload:
+    """Return the result of a call that was cancelled."""
+    return error_payload(TaskCancelledError(f"{name} was cancelled."))
+
+
+def _restore(before: dict[str, str | None]) -> None:
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -1,0 +1,91 @@
+"""The context of a driver: tasks, actors and objects on this machine."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from monarch_client.context.api import TaskApi, timed_out
+from monarch_client.context.driver.driver import Driver
+from monarch_client.context.errors import ContextError
+from monarch_client.context.task_context import own_context
+from monarch_client.context.values import ERROR, Payload
+from monarch_client.context.wire import Call, NewActor
+
+
+class JobContext(TaskApi):
+    """Tasks, actors and objects in processes of this machine, which end with this program.
+
+    `resources` replaces what was found of this machine: `CPU`, `GPU`, `memory` in bytes, and any
+    others that tasks may request.
+    """
+
+    def __init__(self, *, resources: Mapping[str, float] | None = None) -> None:
+        if not hasattr(os, "pidfd_open"):
+            raise ContextError("A task context needs Linux 5.3 or later.")
+        self._driver = Driver(resources)
+        self._pid = os.getpid()
+        atexit.register(self.close)
+
+    def __enter__(self) -> JobContext:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Become the task's own context where it is unpickled."""
+        return own_context, ()
+
+    def close(self) -> None:
+        """End all tasks and actors. What is pending raises ContextClosedError."""
+        if os.getpid() == self._pid:
+            atexit.unregister(self.close)
+            self._driver.close()
+
+    def keep(self, ref: bytes) -> None:
+        """Count one more reference."""
+        with self._driver.loop.lock:
+            self._driver.objects.keep(ref)
+
+    def drop(self, ref: bytes) -> None:
+        """Count one less."""
+        self._driver.drop(ref)
+
+    def _submit(self, call: Call) -> None:
+        with self._driver.loop.lock:
+            self._driver.submit(call, None)
+
+    def _submit_actor(self, actor: NewActor) -> bytes:
+        with self._driver.loop.lock:
+            return self._driver.create_actor(actor, None)
+
+    def _put(self, ref: bytes, payload: Payload) -> None:
+        with self._driver.loop.lock:
+            self._driver.put(ref, payload, None)
+
+    def _cancel(self, ref: bytes) -> None:
+        with self._driver.loop.lock:
+            self._driver.cancel(ref)
+
+    def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
+        waiter = self._driver.await_objects(ids, len(ids), timeout, values=True)
+        with self._driver.loop.lock:
+            values = waiter.values()
+        failed = any(each.kind == ERROR for each in values)
+        if len(values) < len(ids) and not failed and timeout is not None:
+            raise timed_out(len(ids) - len(values), timeout)
+        return values
+
+    def _ready(self, ids: list[bytes], count: int, timeout: float | None) -> set[bytes]:
+        waiter = self._driver.await_objects(ids, count, timeout, values=False)
+        with self._driver.loop.lock:
+            return set(waiter.ready())

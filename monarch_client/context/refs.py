@@ -1,0 +1,172 @@
+"""References to objects and handles of actors, and which process holds which of them.
+
+A reference is an id of 16 bytes. The home of a reference is the context of its process: it counts
+how many references to an id the process has.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from monarch_client.context.errors import ContextError
+
+_thread = threading.local()
+# The context of a process that runs tasks: references that a program unpickles by itself.
+_process: list[Home] = []
+
+
+class Home(Protocol):
+    """The context of a process, for its references."""
+
+    def keep(self, ref: bytes) -> None:
+        """Count one more reference to `ref` in this process."""
+
+    def drop(self, ref: bytes) -> None:
+        """Count one less. Garbage collection calls this anywhere: it must not lock."""
+
+    def call_actor(
+        self, actor: bytes, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ObjectRef:
+        """Call a method of an actor."""
+
+
+class ObjectRef:
+    """A reference to the value of a task, of a call, or of `put`. `get` returns the value."""
+
+    __slots__ = ("__weakref__", "_home", "_id")
+
+    def __init__(self, ref: bytes, home: Home) -> None:
+        """Make a reference that its home counts already."""
+        self._id = ref
+        self._home = home
+
+    @property
+    def id(self) -> bytes:
+        """The id of the object, unique in its context."""
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectRef) and other._id == self._id
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __repr__(self) -> str:
+        return f"ObjectRef({self._id.hex()})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        note_contained(self._id)
+        return adopt_ref, (self._id,)
+
+    def __del__(self) -> None:
+        self._home.drop(self._id)
+
+
+class ActorMethod:
+    """A method of an actor: calling it returns a reference at once."""
+
+    __slots__ = ("_handle", "_name")
+
+    def __init__(self, handle: ActorHandle, name: str) -> None:
+        self._handle = handle
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> ObjectRef:
+        return self._handle._call(self._name, args, kwargs)
+
+
+class ActorHandle:
+    """A handle of an actor: `handle.method(...)` calls its method, whatever its name."""
+
+    __slots__ = ("__weakref__", "_home", "_id", "_text")
+
+    def __init__(self, actor: bytes, text: str, home: Home) -> None:
+        """Make a handle that its home counts already."""
+        self._id = actor
+        self._text = text
+        self._home = home
+
+    def _call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ObjectRef:
+        return self._home.call_actor(self._id, method, args, kwargs)
+
+    def __getattr__(self, name: str) -> ActorMethod:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return ActorMethod(self, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ActorHandle) and other._id == self._id
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __repr__(self) -> str:
+        return f"ActorHandle({self._text})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        note_contained(self._id)
+        return adopt_handle, (self._id, self._text)
+
+    def __del__(self) -> None:
+        self._home.drop(self._id)
+
+
+def adopt_ref(ref: bytes) -> ObjectRef:
+    """Unpickle a reference."""
+    home = _own_home()
+    home.keep(ref)
+    return ObjectRef(ref, home)
+
+
+def adopt_handle(actor: bytes, text: str) -> ActorHandle:
+    """Unpickle a handle."""
+    home = _own_home()
+    home.keep(actor)
+    return ActorHandle(actor, text, home)
+
+
+def set_process_home(home: Home) -> None:
+    """Make `home` the context of all references that this process unpickles."""
+    _process[:] = [home]
+
+
+def note_contained(ref: bytes) -> None:
+    """Register a reference that is being pickled."""
+    found = getattr(_thread, "found", None)
+    if found is not None:
+        found.append(ref)
+
+
+@contextmanager
+def contained_refs() -> Iterator[list[bytes]]:
+    """Collect the ids of the references that this thread pickles within the block."""
+    before = getattr(_thread, "found", None)
+    found: list[bytes] = []
+    _thread.found = found
+    try:
+        yield found
+    finally:
+        _thread.found = before
+
+
+@contextmanager
+def loading_for(home: Home) -> Iterator[None]:
+    """Let references that this thread unpickles within the block belong to `home`."""
+    before = getattr(_thread, "home", None)
+    _thread.home = home
+    try:
+        yield
+    finally:
+        _thread.home = before
+
+
+def _own_home() -> Home:
+    home: Home | None = getattr(_thread, "home", None)
+    if home is not None:
+        return home
+    if _process:
+        return _process[0]
+    raise ContextError("A reference was unpickled outside of its context. Use `get` to read it.")

@@ -1,0 +1,157 @@
+"""The context of a task: each call is a request to the driver, on a connection of its thread."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from monarch_client.context.api import TaskApi, timed_out
+from monarch_client.context.current import get_job_context
+from monarch_client.context.errors import ContextClosedError
+from monarch_client.context.values import ERROR, Payload, error_of
+from monarch_client.context.wire import (
+    Await,
+    Call,
+    Cancel,
+    FrameReader,
+    Held,
+    Hello,
+    NewActor,
+    Put,
+    Reply,
+    StopWaiting,
+    frame,
+)
+
+# Of references of this process: one more, one that the driver counts already, one less.
+_KEPT, _CREATED, _DROPPED = 1, 2, -1
+
+
+class TaskContext(TaskApi):
+    """The driver's context, as its tasks see it."""
+
+    def __init__(self, executor: int, address: str) -> None:
+        self._executor = executor
+        self._address = address
+        self._threads = threading.local()
+        # Appended to without a lock, by garbage collection as well.
+        self._events: deque[tuple[int, bytes]] = deque()
+        self._counts: dict[bytes, int] = {}
+        self._held: set[bytes] = set()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return own_context, ()
+
+    def keep(self, ref: bytes) -> None:
+        """Count one more reference to `ref` in this process."""
+        self._events.append((_KEPT, ref))
+
+    def drop(self, ref: bytes) -> None:
+        """Count one less."""
+        self._events.append((_DROPPED, ref))
+
+    def changes(self) -> Held:
+        """Return what this process holds now and did not before, and the reverse. One at a time."""
+        touched: dict[bytes, None] = {}
+        while self._events:
+            event, ref = self._events.popleft()
+            touched[ref] = None
+            self._counts[ref] = self._counts.get(ref, 0) + (1 if event > 0 else -1)
+            if event == _CREATED:
+                self._held.add(ref)
+        kept = [ref for ref in touched if self._counts[ref] > 0 and ref not in self._held]
+        gone = [ref for ref in touched if self._counts[ref] <= 0]
+        dropped = [ref for ref in gone if ref in self._held]
+        for ref in gone:
+            del self._counts[ref]
+        self._held.update(kept)
+        self._held.difference_update(dropped)
+        return Held(kept, dropped)
+
+    def _submit(self, call: Call) -> None:
+        self._request(call)
+        self._events.append((_CREATED, call.id))
+
+    def _submit_actor(self, actor: NewActor) -> bytes:
+        reply = self._request(actor)
+        self._events.append((_CREATED, reply.actor))
+        return reply.actor
+
+    def _put(self, ref: bytes, payload: Payload) -> None:
+        self._request(Put(ref, payload))
+        self._events.append((_CREATED, ref))
+
+    def _cancel(self, ref: bytes) -> None:
+        self._request(Cancel(ref))
+
+    def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
+        reply = self._request(Await(ids, len(ids), values=True), timeout)
+        failed = any(each.kind == ERROR for each in reply.values)
+        if len(reply.values) < len(ids) and not failed and timeout is not None:
+            raise timed_out(len(ids) - len(reply.values), timeout)
+        return reply.values
+
+    def _ready(self, ids: list[bytes], count: int, timeout: float | None) -> set[bytes]:
+        return set(self._request(Await(ids, count, values=False), timeout).ready)
+
+    def _request(self, message: msgspec.Struct, timeout: float | None = None) -> Reply:
+        """Send a request and wait for its answer; raise the error in it."""
+        connection, reader = self._connection()
+        try:
+            connection.sendall(frame(message))
+            reply = self._answer(connection, reader, timeout)
+        except (EOFError, ConnectionError) as error:
+            self._threads.connection = None
+            raise ContextClosedError("The driver has closed the context.") from error
+        except BaseException:
+            # Interrupted: the answer to this request must not be taken for that of the next one.
+            self._threads.connection = None
+            connection.close()
+            raise
+        if reply.error is not None:
+            raise error_of(reply.error, self)
+        return reply
+
+    def _answer(
+        self, connection: socket.socket, reader: FrameReader[Reply], timeout: float | None
+    ) -> Reply:
+        connection.settimeout(max(timeout, 1e-6) if timeout is not None else None)
+        try:
+            return _next_reply(reader)
+        except TimeoutError:
+            connection.settimeout(None)
+            connection.sendall(frame(StopWaiting()))
+            return _next_reply(reader)
+
+    def _connection(self) -> tuple[socket.socket, FrameReader[Reply]]:
+        """Return this thread's connection; a forked process makes its own."""
+        found: tuple[int, socket.socket, FrameReader[Reply]] | None
+        found = getattr(self._threads, "connection", None)
+        if found is not None and found[0] == os.getpid():
+            return found[1], found[2]
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(f"\0{self._address}")
+            connection.sendall(frame(Hello(self._executor)))
+        except ConnectionError as error:
+            connection.close()
+            raise ContextClosedError("The driver has closed the context.") from error
+        reader: FrameReader[Reply] = FrameReader(connection, Reply)
+        self._threads.connection = (os.getpid(), connection, reader)
+        return connection, reader
+
+
+def own_context() -> TaskApi:
+    """Return the context of the process that unpickles one."""
+    return get_job_context()
+
+
+def _next_reply(reader: FrameReader[Reply]) -> Reply:
+    while True:
+        for reply in reader.read():
+            return reply

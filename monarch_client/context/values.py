@@ -1,0 +1,110 @@
+"""Values as bytes: the one place that pickles and unpickles what programs send to each other.
+
+A payload is a value, an error, or an object of the store. This module knows no process and no
+reference count; `refs` registers the references that a value contains.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from types import TracebackType
+from typing import Any
+
+import cloudpickle
+import msgspec
+
+from monarch_client.context.errors import TaskError
+from monarch_client.context.refs import Home, contained_refs, loading_for
+
+VALUE, ERROR = 0, 1
+_PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
+_PROTOCOL = 5
+
+
+class Payload(msgspec.Struct, array_like=True, frozen=True):
+    """A pickled value or error, and the ids of the references in it."""
+
+    kind: int
+    data: bytes
+    refs: tuple[bytes, ...] = ()
+
+
+class RemoteTraceback(Exception):  # noqa: N818 - shown as the cause of an error, never raised
+    """The traceback of an error in the process that raised it."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def to_payload(value: object) -> Payload:
+    """Pickle a value."""
+    data, refs = pickled(value)
+    return Payload(VALUE, data, refs)
+
+
+def pickled(value: object) -> tuple[bytes, tuple[bytes, ...]]:
+    """Pickle a value; return its bytes and the ids of the references in it."""
+    if type(value) in _PLAIN:
+        return pickle.dumps(value, _PROTOCOL), ()
+    with contained_refs() as refs:
+        data: bytes = cloudpickle.dumps(value, _PROTOCOL)
+    return data, tuple(refs)
+
+
+def unpickled(data: bytes, home: Home) -> Any:
+    """Unpickle a value; the references in it belong to `home`."""
+    with loading_for(home):
+        return pickle.loads(data)  # noqa: S301 - of this user's own processes
+
+
+def from_payload(payload: Payload, home: Home) -> Any:
+    """Return the value of a payload, or raise its error."""
+    if payload.kind == ERROR:
+        raise error_of(payload, home)
+    return unpickled(payload.data, home)
+
+
+def to_error(error: BaseException, where: str) -> Payload:
+    """Pickle an error with its traceback; `where` names the task, the process and the host.
+
+    An error that another process could not unpickle becomes a TaskError with its text, and so
+    does an exit, which must not end the program that reads it.
+    """
+    text = "".join(traceback.format_exception(type(error), error, _of_user(error)))
+    text = f"{where}\n{text}"
+    if isinstance(error, Exception):
+        try:
+            data, refs = pickled((error, text))
+            if isinstance(pickle.loads(data)[0], type(error)):  # noqa: S301 - made in this process
+                return Payload(ERROR, data, refs)
+        except Exception as problem:  # noqa: BLE001 - whatever the error's own code raises
+            text = f"{text}\nThis error cannot be pickled: {problem!r}"
+    summary = "".join(traceback.format_exception_only(type(error), error)).strip()
+    return error_payload(TaskError(f"{where}: {summary}"), text)
+
+
+def error_payload(error: Exception, text: str = "") -> Payload:
+    """Pickle an error of this package."""
+    return Payload(ERROR, cloudpickle.dumps((error, text), _PROTOCOL))
+
+
+def error_of(payload: Payload, home: Home) -> Exception:
+    """Return a fresh copy of the error in a payload, with the remote traceback as its cause."""
+    error: Exception
+    error, text = unpickled(payload.data, home)
+    if text:
+        error.__cause__ = RemoteTraceback(text)
+    return error
+
+
+def _of_user(error: BaseException) -> TracebackType | None:
+    """Return the error's traceback without the frames of this package that called the user."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    return trace
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    return str(trace.tb_frame.f_globals.get("__name__")).startswith(f"{__package__}.")

@@ -1,0 +1,192 @@
+"""Actors: objects in processes of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from monarch_client.context import ActorOptions, JobContext, Lifetime
+from monarch_client.context.errors import ActorDiedError, TaskCancelledError
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.feature("S4.3")
+
+
+def counter_class():
+    class Counter:
+        def __init__(self, start=0, *, step=1):
+            self.n, self.step = start, step
+
+        def add(self, by=None):
+            self.n += self.step if by is None else by
+            return self.n
+
+        def fail(self):
+            raise ValueError("not this time")
+
+        def size(self):
+            return self.n
+
+        def pid(self):
+            import os
+
+            return os.getpid()
+
+        def stop(self):
+            return "stopped"
+
+    return Counter
+
+
+def test_any_class_works_also_one_with_methods_of_any_name(context: JobContext) -> None:
+    counter = context.create_actor(counter_class(), (10,), {"step": 2})
+    assert context.get([counter.add(), counter.add(by=5), counter.size()]) == [12, 17, 17]
+    assert context.get(counter.stop()) == "stopped"
+    with pytest.raises(AttributeError, match="slice"):
+        context.get(counter.slice())
+
+
+def test_the_calls_of_a_caller_run_in_order(context: JobContext) -> None:
+    counter = context.create_actor(counter_class())
+    late = context.create_task(lambda: __import__("time").sleep(0.05) or 100)
+    calls = [counter.add(), counter.add(late), *(counter.add() for _ in range(100))]
+    assert context.get(calls) == [1, 101, *range(102, 202)]
+
+
+def test_a_failed_call_leaves_the_actor_as_it_was(context: JobContext) -> None:
+    counter = context.create_actor(counter_class())
+    first, failed, last = counter.add(), counter.fail(), counter.add()
+    assert context.get([first, last]) == [1, 2]
+    with pytest.raises(ValueError, match="not this time"):
+        context.get(failed)
+
+
+def test_unnamed_actors_are_separate(context: JobContext) -> None:
+    actors = [context.create_actor(counter_class(), (n,)) for n in range(12)]
+    assert context.get([each.size() for each in actors]) == list(range(12))
+    assert len(set(context.get([each.pid() for each in actors]))) == 12
+
+
+def test_a_taken_name_is_refused_unless_its_actor_is_requested(context: JobContext) -> None:
+    first = context.create_actor(counter_class(), (110,), options=ActorOptions(name="counter"))
+    with pytest.raises(ValueError, match="'counter' is taken"):
+        context.create_actor(counter_class(), options=ActorOptions(name="counter"))
+    options = ActorOptions(name="counter", get_if_exists=True)
+    second = context.create_actor(counter_class(), (999,), options=options)
+    assert second == first
+    assert context.get([first.size(), second.add(), first.add()]) == [110, 111, 112]
+
+
+def test_an_ephemeral_actor_ends_with_its_last_handle_and_frees_its_name(
+    context: JobContext,
+) -> None:
+    options = ActorOptions(name="brief")
+    actor = context.create_actor(counter_class(), options=options)
+    last = actor.pid()
+    del actor
+    pid = context.get(last)
+    assert eventually(lambda: not Path(f"/proc/{pid}").exists())
+    again = context.create_actor(counter_class(), options=options)
+    assert context.get(again.add()) == 1
+
+
+def test_a_detached_actor_lives_without_handles(context: JobContext) -> None:
+    options = ActorOptions(name="lasting", get_if_exists=True, lifetime=Lifetime.DETACHED)
+    context.get(context.create_actor(counter_class(), options=options).add())
+    again = context.create_actor(counter_class(), options=options)
+    assert context.get(again.add()) == 2
+
+
+def test_handles_work_in_tasks_and_keep_their_actor(context: JobContext) -> None:
+    actor = context.create_actor(counter_class())
+    task = context.create_task(
+        lambda actor: context.get([actor.add() for _ in range(10)]), (actor,)
+    )
+    del actor
+    assert context.get(task) == list(range(1, 11))
+
+
+def test_calls_run_at_once_up_to_max_concurrency(context: JobContext) -> None:
+    class Meeting:
+        def __init__(self):
+            import threading
+
+            self.barrier = threading.Barrier(3, timeout=60)
+
+        def meet(self):
+            return self.barrier.wait() >= 0
+
+        async def meet_async(self):
+            import asyncio
+
+            self.count = getattr(self, "count", 0) + 1
+            while self.count < 3:
+                await asyncio.sleep(0.001)
+            return True
+
+    actor = context.create_actor(Meeting, options=ActorOptions(max_concurrency=3))
+    assert context.get([actor.meet() for _ in range(3)]) == [True] * 3
+    assert context.get([actor.meet_async() for _ in range(3)]) == [True] * 3
+
+
+def test_async_methods_of_a_serial_actor_share_its_loop(context: JobContext) -> None:
+    class Waits:
+        async def loop(self):
+            import asyncio
+
+            await asyncio.sleep(0)
+            return id(asyncio.get_running_loop())
+
+    actor = context.create_actor(Waits)
+    assert len(set(context.get([actor.loop(), actor.loop()]))) == 1
+
+
+def test_the_error_of_a_constructor_is_that_of_each_call(context: JobContext) -> None:
+    class Broken:
+        def __init__(self):
+            raise LookupError("no data")
+
+    actor = context.create_actor(Broken, options=ActorOptions(name="broken"))
+    for _ in range(2):
+        with pytest.raises(LookupError, match="no data"):
+            context.get(actor.anything())
+    # Its name is free.
+    assert context.create_actor(counter_class(), options=ActorOptions(name="broken")) != actor
+
+
+def test_calls_of_an_actor_that_died_fail_and_say_how_it_died(context: JobContext) -> None:
+    actor = context.create_actor(counter_class(), options=ActorOptions(name="victim"))
+    pid = context.get(actor.pid())
+    os.kill(pid, 9)
+    for _ in range(2):
+        with pytest.raises(ActorDiedError, match=r"victim on .* was killed by SIGKILL"):
+            context.get(actor.add(), timeout=60)
+    options = ActorOptions(name="victim", get_if_exists=True)
+    assert context.get(context.create_actor(counter_class(), options=options).add()) == 1
+
+
+def test_a_call_can_be_cancelled_and_the_actor_goes_on(context: JobContext, tmp_path: Path) -> None:
+    fifo = tmp_path / "started"
+    os.mkfifo(fifo)
+
+    class Sleeper:
+        def sleep(self):
+            import time
+
+            fifo.write_text("running")
+            time.sleep(600)
+
+        def answer(self):
+            return 1
+
+    actor = context.create_actor(Sleeper)
+    running, queued, last = actor.sleep(), actor.sleep(), actor.answer()
+    fifo.read_text()
+    context.cancel(queued)
+    context.cancel(running)
+    assert context.get(last, timeout=60) == 1
+    for ref in (running, queued):
+        with pytest.raises(TaskCancelledError):
+            context.get(ref)
