@@ -44,6 +44,8 @@ class FakeIngest:
         self.trees: list[Frame] = []
         self.faults: list[int] = []
         self.refusals: list[str] = []
+        # Archives of code by tree, in the order of their arrival.
+        self.codes: dict[str, bytes] = {}
         # The answer's request to end the attempt.
         self.orders: dict[str, float] | None = None
         # The stack dumps that an answer requests.
@@ -140,6 +142,19 @@ class FakeIngest:
                 answer["gateway"] = True
             return 200, answer if self.orders is None else {**answer, "stop": self.orders}
 
+    def take_code(self, path: str, credential: str, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Store the code of a head node, or refuse it."""
+        with self._changed:
+            self._changed.notify_all()
+            if self.faults:
+                return self.faults.pop(0), {}
+            if self.refusals:
+                return _refusal(self.refusals.pop(0), "not like this")
+            if credential != f"Bearer {self.token}":
+                return _refusal("permission_denied")
+            self.codes[parse_qs(urlsplit(path).query)["tree"][0]] = body
+            return 200, {}
+
     def proof(self, path: str) -> dict[str, Any]:
         """Return the answer of a portal that knows the token to a request for proof."""
         nonce = parse_qs(urlsplit(path).query)["nonce"][0]
@@ -174,10 +189,7 @@ class FakeIngest:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         ingest = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
+        class Handler(_Handler):
             def do_GET(self) -> None:
                 if not ingest.pass_on(self):
                     self.answer(200, ingest.proof(self.path))
@@ -194,17 +206,27 @@ class FakeIngest:
                     return
                 self.answer(status, answer)
 
-            def answer(self, status: int, answer: dict[str, Any]) -> None:
-                data = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_args: Any) -> None:
-                """Stay silent."""
+            def do_PUT(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self.answer(*ingest.take_code(self.path, self.headers["Authorization"], body))
 
         return Handler
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def answer(self, status: int, answer: dict[str, Any]) -> None:
+        """Answer with JSON."""
+        data = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_args: Any) -> None:
+        """Stay silent."""
 
 
 def relay(request: BaseHTTPRequestHandler, port: int) -> None:

@@ -55,6 +55,7 @@ class PortalGroup(LazyGroup):
         "Use a job's hosts from this machine": {
             "dev": "attach:dev",
             "attach": "attach:attach",
+            "sync": "sync:sync",
             "sessions": "gateway_sessions:sessions",
         },
         "Machines and costs": {

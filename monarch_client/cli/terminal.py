@@ -80,6 +80,13 @@ def write(text: str) -> None:
     click.echo(_writable(text, sys.stdout.encoding), nl=False)
 
 
+def status_line(text: str) -> None:
+    """Show one line in place of the one before; "" removes it. Nothing if there is no terminal."""
+    if sys.stderr.isatty():
+        line = _writable(safe(text, colors=False), sys.stderr.encoding)
+        click.echo(f"\r{line}\x1b[K", err=True, nl=False)
+
+
 def _visible(character: str) -> str:
     number = ord(character)
     return f"\\x{number:02x}" if number <= _LAST_OF_BYTES else f"\\u{number:04x}"

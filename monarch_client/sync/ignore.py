@@ -41,6 +41,11 @@ _ENDINGS = tuple(each.removeprefix("*") for each in ALWAYS_IGNORED if "*" in eac
 _ALWAYS = IgnoreFile("", tuple(filter(None, (git_rule("always", text) for text in ALWAYS_IGNORED))))
 
 
+def is_always_ignored(path: Path) -> bool:
+    """Whether a relative path is in one of the folders, or is one of the files, never wanted."""
+    return any(part in _NAMES or part.endswith(_ENDINGS) for part in path.parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The decision whether an entry travels, and the rule behind it, if any.

@@ -41,11 +41,15 @@ class SyncProgress:
 
 @dataclass(frozen=True)
 class Sent:
-    """The files and bytes that a sync has sent, and the number of ranks that have switched."""
+    """The files and bytes that a sync has sent, and the number of ranks that have switched.
+
+    `late` are the reasons of the others by rank.
+    """
 
     files: int
     sent_bytes: int
     ranks: int
+    late: dict[int, str]
 
 
 OnProgress = Callable[[SyncProgress], None]
@@ -90,7 +94,8 @@ class CodeSender:
                 self._on_progress(replace(outgoing.progress, ready_ranks=ready, all_ranks=ranks))
             elif "done" in message:
                 done = outgoing.progress
-                return Sent(done.files, done.sent_bytes, int(message["ranks"]))
+                late = {int(rank): str(why) for rank, why in message.get("late", {}).items()}
+                return Sent(done.files, done.sent_bytes, int(message["ranks"]), late)
             else:
                 raise SyncError(_failure(message))
 

@@ -10,7 +10,7 @@ Each is a line of JSON. A block follows its line as so many bytes.
 | laptop | `changed` | A file has changed meanwhile: no more blocks of this tree come. |
 | head | `dropped` | The answer to `changed`. The next `sync` begins anew. |
 | head | `switching` `ready` `of` | So many ranks have the tree. |
-| head | `done` `ranks` | All ranks have switched to the tree. |
+| head | `done` `ranks` `late` | So many ranks have switched; the reasons of the others by rank. |
 | head | `failed` `ranks` | The reason, and those of ranks by number. All keep the code before. |
 """
 

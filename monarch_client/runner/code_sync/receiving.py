@@ -36,10 +36,14 @@ _BATCH_BLOCKS = 64
 
 
 class Switched(NamedTuple):
-    """The result of a switch. `failures` are reasons by rank; with any, no rank has switched."""
+    """The result of a switch. `failures` are reasons by rank; with any, no rank has switched.
+
+    `late` are ranks that switch as soon as they reach the head again, and why.
+    """
 
     ranks: int
     failures: dict[int, str]
+    late: dict[int, str]
 
 
 class CodeService:
@@ -86,7 +90,7 @@ class CodeService:
         if switched.failures:
             reason = "No rank has switched to the code, since some cannot."
             return {"failed": reason, "ranks": switched.failures}
-        return {"done": tree, "ranks": switched.ranks}
+        return {"done": tree, "ranks": switched.ranks, "late": switched.late}
 
     async def _complete(self, stream: Stream, tree: str, folders: Sequence[str]) -> bool:
         """Receive the blocks that are missing; False if the laptop cannot send them any more."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.certificates import CertificateError, ensure_leaf
+from monarch_client.runner.code_sync.keeping import PortalAddress
+from monarch_client.runner.code_sync.node_code import CodeSettings
 from monarch_client.runner.node_streams.settings import StreamSettings, write_settings
 from monarch_client.runner.programs.side_process import SideProcess
 
@@ -53,5 +55,12 @@ class NodeStreams:
         except CertificateError as error:
             raise OSError(str(error)) from error
         addresses = [node.address for node in config.nodes]
-        settings = StreamSettings(place.rank, addresses, config.node_port, str(certificates))
+        code = CodeSettings(
+            place.rank,
+            len(addresses),
+            str(place.folder.code),
+            str(place.folder.workdir),
+            PortalAddress(config.portal_url, config.portal_file, config.token, config.attempt_id),
+        )
+        settings = StreamSettings(place.rank, addresses, config.node_port, str(certificates), code)
         write_settings(file, settings)

@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.base.small_files import write_private
+from monarch_client.runner.code_sync.keeping import PortalAddress
+from monarch_client.runner.code_sync.node_code import CodeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +20,7 @@ class StreamSettings(NamedTuple):
     addresses: list[str]
     port: int
     certificates: str
+    code: CodeSettings
 
 
 def write_settings(file: Path, settings: StreamSettings) -> None:
@@ -27,4 +30,7 @@ def write_settings(file: Path, settings: StreamSettings) -> None:
 
 def read_settings(file: Path) -> StreamSettings:
     """Return the settings that `write_settings` wrote."""
-    return StreamSettings(**json.loads(file.read_text(encoding="utf-8")))
+    raw = json.loads(file.read_text(encoding="utf-8"))
+    code = CodeSettings(*raw["code"])
+    raw["code"] = code._replace(portal=PortalAddress(*code.portal))
+    return StreamSettings(**raw)

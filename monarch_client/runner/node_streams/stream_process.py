@@ -11,6 +11,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.code_sync.node_code import NodeCode
 from monarch_client.runner.node_streams.forward import serve_forward
 from monarch_client.runner.node_streams.server import NodeServer
 from monarch_client.runner.node_streams.settings import read_settings
@@ -36,8 +37,7 @@ def main(settings_file: str) -> None:
 
 def services_of(settings: StreamSettings) -> Mapping[str, Service]:
     """Return the services of a node by name; `opening.CALLERS` has who may open them."""
-    del settings
-    return {"forward": serve_forward}
+    return {"forward": serve_forward, **NodeCode(settings.code).services}
 
 
 async def _serve(settings: StreamSettings) -> None:

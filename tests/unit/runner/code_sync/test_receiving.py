@@ -85,7 +85,7 @@ class Head:
         on_ready(2, 2)
         if not self.failures:
             self.switched.append(tree)
-        return Switched(2, self.failures)
+        return Switched(2, self.failures, {})
 
 
 @pytest.fixture

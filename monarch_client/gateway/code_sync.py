@@ -1,0 +1,121 @@
+"""Keep the code of a job equal to a folder of this machine, through the streams of a session."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from monarch_client.errors import ArchiveError
+from monarch_client.gateway.linked_session import LinkedSession
+from monarch_client.gateway.node_stream import NodeStream, NodeStreamError, open_node_stream
+from monarch_client.sync.scanning import ChangedMeanwhileError, Scanner, Snapshot
+from monarch_client.sync.sending import CodeSender, OnProgress, Sent, StreamLostError
+
+_TRIES = 5
+_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True)
+class SyncResult:
+    """The result of a sync: all `ranks` have the folder as it was, whose name is `tree`.
+
+    `changed` are the paths that differ from the last sync of this program, or all. `late` has the
+    reasons of ranks that were lost in the middle; they switch as soon as they are back.
+    """
+
+    tree: str
+    changed: tuple[str, ...]
+    files: int
+    sent_bytes: int
+    ranks: int
+    late: dict[int, str]
+    seconds: float
+
+
+class CodeSync:
+    """The code of one folder in the job of a session. Not for several threads at once."""
+
+    def __init__(
+        self,
+        session: LinkedSession[Any],
+        folder: str | os.PathLike[str],
+        on_progress: OnProgress = lambda _progress: None,
+    ) -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        if not self.folder.is_dir():
+            raise ArchiveError(f"There is no folder at {self.folder}. Name the folder of the code.")
+        self._session = session
+        self._on_progress = on_progress
+        self._scanner = Scanner(self.folder)
+        self._stream: NodeStream | None = None
+        self._last: Snapshot | None = None
+        # What the last scan of `run` has found.
+        self._scanned = self._problem = ""
+
+    def run(self) -> SyncResult:
+        """Send what changed, and return once all nodes have switched to it.
+
+        ArchiveError: something in the folder cannot travel. SyncError, NodeStreamError: the nodes
+        keep the code that they have.
+        """
+        started_at = time.monotonic()
+        snapshot, sent = self._sent()
+        changed = tuple(snapshot.changes_since(self._last))
+        self._last = snapshot
+        took_s = time.monotonic() - started_at
+        return SyncResult(
+            snapshot.tree, changed, sent.files, sent.sent_bytes, sent.ranks, sent.late, took_s
+        )
+
+    def is_changed(self) -> bool:
+        """Whether the folder differs from what `run` has found last.
+
+        Also if it cannot travel, which `run` reports.
+        """
+        try:
+            return self._scanner.scan().tree != self._scanned
+        except ArchiveError as error:
+            return error.message != self._problem
+
+    def close(self) -> None:
+        """Close the stream to the head node."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _sent(self) -> tuple[Snapshot, Sent]:
+        """Scan and send, again if a file changes meanwhile or the connection is lost."""
+        tries = 0
+        while True:
+            tries += 1
+            snapshot = self._scan()
+            try:
+                return snapshot, self._sender().send(snapshot)
+            except ChangedMeanwhileError:
+                if tries == _TRIES:
+                    raise
+            except (StreamLostError, NodeStreamError):
+                self.close()
+                if tries == _TRIES:
+                    raise
+                time.sleep(_PAUSE_S)
+            except BaseException:
+                self.close()
+                raise
+
+    def _scan(self) -> Snapshot:
+        try:
+            snapshot = self._scanner.scan()
+        except ArchiveError as error:
+            self._problem = error.message
+            raise
+        self._scanned, self._problem = snapshot.tree, ""
+        return snapshot
+
+    def _sender(self) -> CodeSender:
+        if self._stream is None:
+            self._stream = open_node_stream(self._session, 0, "code")
+        return CodeSender(self._stream.file, self._stream.socket.sendall, self._on_progress)
