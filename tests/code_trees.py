@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.code.manifest import (
@@ -71,4 +73,32 @@ def read_back(store: Store, tree: str) -> Model:
             content = b"".join(store.read(block) for block in entry.blocks)
             assert len(content) == entry.size
             model[name] = Script(content) if entry.is_executable else content
+    return model
+
+
+def write_out(model: Model, folder: Path) -> None:
+    """Write a tree as an upload is unpacked."""
+    folder.mkdir()
+    for name, each in model.items():
+        path = folder / name
+        if isinstance(each, dict):
+            write_out(each, path)
+        elif isinstance(each, To):
+            path.symlink_to(each.target)
+        else:
+            path.write_bytes(each.content if isinstance(each, Script) else each)
+            path.chmod(0o755 if isinstance(each, Script) else 0o644)
+
+
+def found_in(folder: Path) -> Model:
+    """Return the tree that programs see in a folder."""
+    model: Model = {}
+    for path in folder.iterdir():
+        if path.is_symlink():
+            model[path.name] = To(os.readlink(path))  # noqa: PTH115 - it would lose a ./
+        elif path.is_dir():
+            model[path.name] = found_in(path)
+        else:
+            content = path.read_bytes()
+            model[path.name] = Script(content) if path.stat().st_mode & 0o100 else content
     return model

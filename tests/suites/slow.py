@@ -31,6 +31,7 @@ SLOW = (
     "tests/integration/web/test_sub_path.py",
     "tests/integration/skypilot_job",
     "tests/unit/context/test_models.py",
+    "tests/unit/runner/code_sync/test_switching.py",
     "tests/unit/scheduling/test_properties.py",
     "tests/unit/scheduling/test_two_plans.py",
     "tests/unit/scheduling/test_warm_properties.py",

@@ -103,7 +103,12 @@ class Generations:
         path = self.path_of(tree)
         if path.exists():
             self._fitting(self._put_aside).fit(path, tree, keeps_others=True)
-            return
+        else:
+            self._make(tree, path)
+        # The switch is a rename, for which a full disk has room.
+        self._draft_link(tree)
+
+    def _make(self, tree: str, path: Path) -> None:
         draft = self._generations / f"{DRAFT}{next(self._numbers)}"
         spare = self._spare()
         if spare is None:
@@ -134,6 +139,8 @@ class Generations:
 
     def collect(self) -> None:
         """Remove generations and blocks that nothing uses, but one to make the next one of."""
+        for path in self._folder.glob(f"{DRAFT}link-*"):
+            path.unlink()
         for path in self._unused()[:-1]:
             self._own.save(path, self._workdir)
             remove(path)
@@ -167,8 +174,11 @@ class Generations:
         return next(reversed(self._unused()), None)
 
     def _point_to(self, tree: str) -> None:
-        draft = self._folder / f"{DRAFT}link"
-        with contextlib.suppress(FileNotFoundError):
-            draft.unlink()
-        draft.symlink_to(os.path.relpath(self.path_of(tree), self._workdir.parent))
-        draft.replace(self._workdir)
+        self._draft_link(tree).replace(self._workdir)
+
+    def _draft_link(self, tree: str) -> Path:
+        """Return the link that will be the work directory."""
+        draft = self._folder / f"{DRAFT}link-{tree}"
+        if not draft.is_symlink():
+            draft.symlink_to(os.path.relpath(self.path_of(tree), self._workdir.parent))
+        return draft

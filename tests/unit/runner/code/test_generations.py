@@ -17,7 +17,7 @@ from monarch_client.runner.code.errors import BlockMissingError, FormatError
 from monarch_client.runner.code.generations import Generations
 from monarch_client.runner.code.manifest import BLOCK_BYTES, File, digest_of, encode
 from monarch_client.runner.code.store import Store, stamp_of
-from tests.code_trees import Model, Script, To, plant
+from tests.code_trees import Model, Script, To, found_in, plant, write_out
 from tests.unit.runner.code.models import MODELS
 
 
@@ -30,34 +30,6 @@ def generations_in(folder: Path, model: Model | None = None) -> Generations:
     if generations.current is None:
         generations.adopt(generations.record())
     return generations
-
-
-def write_out(model: Model, folder: Path) -> None:
-    """Write a tree as an upload is unpacked."""
-    folder.mkdir()
-    for name, each in model.items():
-        path = folder / name
-        if isinstance(each, dict):
-            write_out(each, path)
-        elif isinstance(each, To):
-            path.symlink_to(each.target)
-        else:
-            path.write_bytes(each.content if isinstance(each, Script) else each)
-            path.chmod(0o755 if isinstance(each, Script) else 0o644)
-
-
-def found_in(folder: Path) -> Model:
-    """Return the tree that programs see in a folder."""
-    model: Model = {}
-    for path in folder.iterdir():
-        if path.is_symlink():
-            model[path.name] = To(os.readlink(path))  # noqa: PTH115 - it would lose a ./
-        elif path.is_dir():
-            model[path.name] = found_in(path)
-        else:
-            content = path.read_bytes()
-            model[path.name] = Script(content) if path.stat().st_mode & 0o100 else content
-    return model
 
 
 def sync(generations: Generations, model: Model) -> str:

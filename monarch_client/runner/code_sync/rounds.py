@@ -1,0 +1,178 @@
+"""One switch at one rank and the ranks below it: all of them prepare, and later all switch.
+
+The service `switch` carries it from a rank to its children, by lines of JSON:
+
+| from | message | meaning |
+|---|---|---|
+| parent | `prepare` `hints` | Make the generation of this tree. |
+| child | `ready` | So many more ranks have it. |
+| child | `busy` | It is still at work. |
+| child | `prepared` `failures` | All ranks below have it, or failed: reasons by rank. |
+| parent | `commit` or `abort` | All ranks have it: switch. Or: stay as you are. |
+| child | `switched` | The ranks that have switched. |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.code.errors import CodeError
+from monarch_client.runner.code_sync import messages
+from monarch_client.runner.code_sync.fan_out import children_of
+
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+    from monarch_client.runner.code.generations import Generations
+    from monarch_client.runner.code_sync.fetching import Fetcher
+    from monarch_client.runner.code_sync.streams import Dial, OnReady, OpenStream
+
+BUSY_S = 2.0
+_SILENCE_S = 20.0
+# A process that was killed is started again within this time.
+_RETRY_S = 6.0
+_PAUSE_S = 0.2
+_NOT_SWITCHABLE = "its work directory is an ordinary folder: submit the job with portal.gateway"
+
+
+class Member:
+    """One rank of so many, with what it needs to take part in switches."""
+
+    def __init__(
+        self, rank: int, ranks: int, generations: Generations, fetcher: Fetcher, dial: Dial
+    ) -> None:
+        self.rank = rank
+        self.ranks = ranks
+        self.generations = generations
+        self.fetcher = fetcher
+        self.dial = dial
+
+
+class Round:
+    """A switch to a tree. `prepare` comes first, then `commit` or nothing, then `close`."""
+
+    def __init__(self, member: Member, tree: str, hints: Sequence[str], on_ready: OnReady) -> None:
+        self._member = member
+        self._tree = tree
+        self._hints = list(hints)
+        self._on_ready = on_ready
+        self._children: dict[int, OpenStream] = {}
+        self._is_closed = False
+
+    async def prepare(self) -> dict[int, str]:
+        """Have this rank and those below prepare; return the reasons of those that cannot."""
+        below = children_of(self._member.rank, self._member.ranks)
+        found = await asyncio.gather(self._prepare_own(), *map(self._prepare_child, below))
+        return {rank: reason for failures in found for rank, reason in failures.items()}
+
+    async def commit(self) -> list[int]:
+        """Have all switch; return the ranks that are known to have done it."""
+        own = self._commit_own()
+        found = await asyncio.gather(own, *map(self._commit_child, self._children.values()))
+        return [rank for switched in found for rank in switched]
+
+    def abort(self) -> None:
+        """Have all ranks below stay as they are."""
+        for stream in self._children.values():
+            stream.writer.write(messages.pack(abort=self._tree))
+
+    def close(self) -> None:
+        """Close the streams to the ranks below. Without a decision, they request it."""
+        self._is_closed = True
+        for stream in self._children.values():
+            stream.writer.close()
+
+    async def _prepare_own(self) -> dict[int, str]:
+        member = self._member
+        try:
+            if member.generations.current is None:
+                return {member.rank: _NOT_SWITCHABLE}
+            await member.fetcher.prepare(self._tree, self._hints)
+        except CodeError as error:
+            return {member.rank: str(error)}
+        self._on_ready(1)
+        return {}
+
+    async def _prepare_child(self, rank: int) -> dict[int, str]:
+        """Have a child and the ranks below it prepare, again after its process has died."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _RETRY_S
+        count = _Count(self._on_ready)
+        # Before Python 3.12, `wait_for` may lose a cancellation.
+        while not self._is_closed:
+            started_at = loop.time()
+            try:
+                return await self._try_child(rank, count.add)
+            except asyncio.TimeoutError:
+                return {rank: "it does not answer"}
+            except (OSError, EOFError) as error:
+                now = loop.time()
+                if now - started_at > _RETRY_S:
+                    deadline = now + _RETRY_S
+                if now > deadline:
+                    return {rank: f"it does not answer: {error}"}
+            count.begin_again()
+            await asyncio.sleep(_PAUSE_S)
+        return {rank: "the switch was given up"}
+
+    async def _try_child(self, rank: int, on_ready: OnReady) -> dict[int, str]:
+        stream = await self._member.dial(rank, "switch")
+        former = self._children.pop(rank, None)
+        if former is not None:
+            former.writer.close()
+        self._children[rank] = stream
+        stream.writer.write(messages.pack(prepare=self._tree, hints=self._hints))
+        while True:
+            message = await _answer(stream)
+            if "prepared" in message:
+                failures = message.get("failures") or {}
+                return {int(rank): str(reason) for rank, reason in failures.items()}
+            on_ready(int(message.get("ready", 0)))
+
+    async def _commit_own(self) -> list[int]:
+        member = self._member
+        try:
+            await member.fetcher.call(member.generations.switch, self._tree)
+        except CodeError:
+            # It prepared: only a rename was left. The head reports it as late.
+            return []
+        return [member.rank]
+
+    async def _commit_child(self, stream: OpenStream) -> list[int]:
+        try:
+            stream.writer.write(messages.pack(commit=self._tree))
+            while True:
+                message = await _answer(stream)
+                if "switched" in message:
+                    return [int(rank) for rank in message["switched"]]
+        except (OSError, EOFError, asyncio.TimeoutError, ValueError, TypeError):
+            # The ranks below it find out from the head.
+            return []
+
+
+class _Count:
+    """The ranks below a child that are ready, which are not counted twice after a second try."""
+
+    def __init__(self, on_ready: OnReady) -> None:
+        self._on_ready = on_ready
+        self._reported = 0
+        self._ready = 0
+
+    def add(self, ready: int) -> None:
+        """Count more ranks."""
+        self._ready += ready
+        if self._ready > self._reported:
+            self._on_ready(self._ready - self._reported)
+            self._reported = self._ready
+
+    def begin_again(self) -> None:
+        """Begin another try."""
+        self._ready = 0
+
+
+async def _answer(stream: OpenStream) -> dict[str, Any]:
+    message = await asyncio.wait_for(messages.receive(stream.reader), _SILENCE_S)
+    if message is None:
+        raise ConnectionResetError("its process has ended")
+    return message

@@ -1,0 +1,229 @@
+"""All ranks of an attempt switch to new code, or none, whatever fails meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monarch_client.runner.base.small_files import write_note
+from monarch_client.runner.code_sync import rounds, switching
+from tests.code_cluster import CodeCluster
+from tests.code_trees import Model, found_in, plant
+
+OLD: Model = {"code.py": b"old", "pkg": {"gone.py": b""}}
+NEW: Model = {"code.py": b"new", "pkg": {"deep": {"added.py": b"x" * 5000}}}
+# Rank 1 has the ranks 9 to 16 below it.
+RANKS = 18
+PARENT, CHILD = 1, 9
+
+MakeCluster = Callable[[], CodeCluster]
+
+
+@pytest.fixture
+def make_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeCluster]:
+    monkeypatch.setattr(rounds, "_RETRY_S", 1.0)
+    monkeypatch.setattr(rounds, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(switching, "_LATE_S", 0.3)
+    made: list[CodeCluster] = []
+
+    def make() -> CodeCluster:
+        made.append(CodeCluster(tmp_path, RANKS, OLD))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.close()
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def workdirs(cluster: CodeCluster) -> list[Model]:
+    return [found_in(cluster.folder_of(rank).workdir) for rank in range(RANKS)]
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
+
+
+def test_all_ranks_switch_and_each_block_leaves_a_rank_at_most_eight_times(
+    make_cluster: MakeCluster,
+) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        store = cluster.nodes[0].generations.store
+        before = store.size_bytes
+        tree = plant(store, NEW)
+        size = store.size_bytes - before
+        ready: list[tuple[int, int]] = []
+        head = cluster.nodes[0].switches
+        switched = await head.switch(tree, lambda *counts: ready.append(counts))
+        assert switched == (RANKS, {}, {})
+        assert workdirs(cluster) == [NEW] * RANKS
+        assert ready[-1] == (RANKS, RANKS)
+        sent = [cluster.nodes[rank].blocks.sent_bytes for rank in range(RANKS)]
+        assert sent == [8 * size, 8 * size, size, *[0] * (RANKS - 3)]
+        # Back again: every node has all blocks already.
+        assert (await cluster.switch(plant(store, OLD))).ranks == RANKS
+        assert workdirs(cluster) == [OLD] * RANKS
+        assert [cluster.nodes[rank].blocks.sent_bytes for rank in range(RANKS)] == sent
+
+    run(main)
+
+
+def test_a_full_disk_on_one_node_keeps_all_on_the_old_code(
+    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+
+        def add(_content: bytes, _digest: str) -> str:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(cluster.nodes[CHILD].generations.store, "add", add)
+        switched = await cluster.switch(tree)
+        assert switched == (0, {CHILD: "it cannot be stored: No space left on device"}, {})
+        assert workdirs(cluster) == [OLD] * RANKS
+        monkeypatch.undo()
+        assert (await cluster.switch(tree)).ranks == RANKS
+        assert workdirs(cluster) == [NEW] * RANKS
+
+    run(main)
+
+
+def test_a_node_that_is_lost_keeps_all_on_the_old_code(make_cluster: MakeCluster) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        cluster.kill(PARENT)
+        switched = await cluster.switch(tree)
+        assert switched == (0, {PARENT: "it does not answer: the connection was refused"}, {})
+        assert workdirs(cluster) == [OLD] * RANKS
+
+    run(main)
+
+
+def test_a_parent_that_is_killed_while_it_sends_code_is_replaced(
+    make_cluster: MakeCluster,
+) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        restarts: list[asyncio.Task[None]] = []
+
+        def kill(rank: int, to: int, service: str) -> None:
+            if (rank, to, service) == (CHILD, PARENT, "blocks") and not restarts:
+                cluster.kill(PARENT)
+                restarts.append(asyncio.get_running_loop().create_task(cluster.restart(PARENT)))
+
+        cluster.on_dial = kill
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        assert await cluster.switch(tree) == (RANKS, {}, {})
+        assert workdirs(cluster) == [NEW] * RANKS
+        assert restarts
+
+    run(main)
+
+
+def test_a_parent_without_the_blocks_is_passed_over(make_cluster: MakeCluster) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        dialed: set[tuple[int, int]] = set()
+        cluster.on_dial = lambda rank, to, service: (
+            dialed.add((rank, to)) if service == "blocks" else None
+        )
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+
+        async def content(_digest: str) -> bytes:
+            return b"something else"
+
+        cluster.nodes[PARENT].blocks._content = content
+        assert await cluster.switch(tree) == (RANKS, {}, {})
+        assert workdirs(cluster) == [NEW] * RANKS
+        assert {(CHILD, PARENT), (CHILD, 0)} <= dialed
+
+    run(main)
+
+
+def test_ranks_that_lose_their_parent_after_the_decision_get_it_from_the_head(
+    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+
+        def decide(path: Path, text: str) -> bool:
+            cluster.kill(PARENT)
+            return write_note(path, text)
+
+        cluster.nodes[PARENT].switches._mark.touch()
+        monkeypatch.setattr(switching, "write_note", decide)
+        switched = await cluster.switch(tree)
+        assert switched == (RANKS - 1, {}, {PARENT: "it does not answer"})
+        models = workdirs(cluster)
+        assert models.pop(PARENT) == OLD
+        assert models == [NEW] * (RANKS - 1)
+        # It is right before anything else happens on it.
+        await cluster.restart(PARENT)
+        await eventually(lambda: workdirs(cluster) == [NEW] * RANKS)
+
+    run(main)
+
+
+class Killed(BaseException):
+    """The end of the head's process."""
+
+
+def kill_head(cluster: CodeCluster) -> None:
+    cluster.kill(0)
+    raise Killed
+
+
+def test_a_head_that_is_killed_after_its_decision_completes_the_switch(
+    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        cluster.nodes[0].switches._mark.touch()
+
+        def decide(path: Path, text: str) -> bool:
+            write_note(path, text)
+            kill_head(cluster)
+            return True
+
+        monkeypatch.setattr(switching, "write_note", decide)
+        with pytest.raises(Killed):
+            await cluster.switch(tree)
+        assert workdirs(cluster) == [OLD] * RANKS
+        monkeypatch.undo()
+        await cluster.restart(0)
+        await eventually(lambda: workdirs(cluster) == [NEW] * RANKS)
+
+    run(main)
+
+
+def test_a_head_that_is_killed_before_its_decision_changes_nothing(
+    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        cluster = make_cluster()
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        cluster.nodes[0].switches._mark.touch()
+        monkeypatch.setattr(switching, "write_note", lambda *_: kill_head(cluster))
+        with pytest.raises(Killed):
+            await cluster.switch(tree)
+        monkeypatch.undo()
+        await cluster.restart(0)
+        assert workdirs(cluster) == [OLD] * RANKS
+        assert await cluster.switch(tree) == (RANKS, {}, {})
+        assert workdirs(cluster) == [NEW] * RANKS
+
+    run(main)
