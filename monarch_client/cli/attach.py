@@ -12,6 +12,7 @@ from typing import Any
 import click
 import yaml
 
+from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE, exit_code_of
 from monarch_client.cli.jobs import project_option
 from monarch_client.cli.progress import Progress
@@ -39,7 +40,7 @@ program_argument = click.argument("program", nargs=-1, type=click.UNPROCESSED)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", shell_complete=completion.job_ids)
 @program_argument
 @project_option
 @pass_session

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from monarch_client.cli import completion
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
@@ -16,12 +17,24 @@ from monarch_client.runner.vocabulary.worker_states import LOST
 from monarch_client.wire.attempts import Attempt, Stage, Worker
 from monarch_client.wire.jobs import Event, Job
 
-project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT, or your only one.")
-job_argument = click.argument("job_id", type=int, metavar="JOB")
+project_option = click.option(
+    "--project",
+    "-p",
+    help="Default: MPORTAL_PROJECT, or your only one.",
+    shell_complete=completion.projects,
+)
+job_argument = click.argument("job_id", type=int, metavar="JOB", shell_complete=completion.job_ids)
 drop_deleted_option = click.option(
     "--drop-deleted", is_flag=True, help="Leave out dependencies on deleted jobs."
 )
-jobs_argument = click.argument("job_ids", type=int, nargs=-1, required=True, metavar="JOB...")
+jobs_argument = click.argument(
+    "job_ids",
+    type=int,
+    nargs=-1,
+    required=True,
+    metavar="JOB...",
+    shell_complete=completion.job_ids,
+)
 
 
 # Of an attempt; the page has them all.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
@@ -73,7 +74,7 @@ def clusters(
 
 
 @clusters.command("extend")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.clusters)
 @click.argument("duration")
 @project_option
 @pass_session
@@ -84,7 +85,9 @@ def clusters_extend(session: Session, *, name: str, duration: str, project: str 
 
 
 @clusters.command("down")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completion.clusters
+)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @pass_session
 def clusters_down(session: Session, *, names: tuple[str, ...], yes: bool) -> None:

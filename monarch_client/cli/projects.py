@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from monarch_client.cli import completion
 from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
@@ -39,7 +40,7 @@ def project_ls(session: Session, output: Output, *, archived: bool) -> None:
 
 
 @project.command("rename")
-@click.argument("slug")
+@click.argument("slug", shell_complete=completion.projects)
 @click.argument("new_slug", required=False)
 @click.option("--name", help="The name on pages.")
 @pass_session
@@ -55,7 +56,7 @@ def project_rename(session: Session, slug: str, new_slug: str | None, name: str 
 
 
 @project.command("laptops")
-@click.argument("slug")
+@click.argument("slug", shell_complete=completion.projects)
 @click.option("--allow/--refuse", "allowed", required=True, default=None)
 @pass_session
 def project_laptops(session: Session, slug: str, *, allowed: bool) -> None:
@@ -68,7 +69,7 @@ def project_laptops(session: Session, slug: str, *, allowed: bool) -> None:
 
 
 @project.command("archive")
-@click.argument("slug")
+@click.argument("slug", shell_complete=completion.projects)
 @pass_session
 def project_archive(session: Session, slug: str) -> None:
     """Make a project read-only; its schedules are paused."""
@@ -76,7 +77,7 @@ def project_archive(session: Session, slug: str) -> None:
 
 
 @project.command("unarchive")
-@click.argument("slug")
+@click.argument("slug", shell_complete=completion.projects)
 @pass_session
 def project_unarchive(session: Session, slug: str) -> None:
     """Let a project take jobs again; its schedules stay paused."""
@@ -84,7 +85,7 @@ def project_unarchive(session: Session, slug: str) -> None:
 
 
 @project.command("delete")
-@click.argument("slug")
+@click.argument("slug", shell_complete=completion.projects)
 @click.option("--confirm", metavar="SLUG", help="The project's name again, to skip the prompt.")
 @pass_session
 def project_delete(session: Session, slug: str, confirm: str | None) -> None:
@@ -115,7 +116,7 @@ def members_list(session: Session, *, project: str | None, output: Output) -> No
 
 
 @members.command("set")
-@click.argument("username")
+@click.argument("username", shell_complete=completion.members)
 @click.argument("role", type=click.Choice(ROLES))
 @project_option
 @output_options
@@ -129,7 +130,9 @@ def members_set(
 
 
 @members.command("remove")
-@click.argument("usernames", nargs=-1, required=True, metavar="USER...")
+@click.argument(
+    "usernames", nargs=-1, required=True, metavar="USER...", shell_complete=completion.members
+)
 @project_option
 @pass_session
 def members_remove(session: Session, *, usernames: tuple[str, ...], project: str | None) -> None:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
@@ -58,7 +59,10 @@ COLUMNS = {
     "LAST": _last,
     "NOTE": lambda schedule: schedule.message,
 }
-names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...")
+name_argument = click.argument("name", shell_complete=completion.schedules)
+names_argument = click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completion.schedules
+)
 
 
 def policy_options(command: F) -> F:
@@ -103,7 +107,7 @@ def schedule_add(
 
 
 @schedule.command("change")
-@click.argument("name")
+@name_argument
 @click.argument("file", type=SPEC_FILE, required=False)
 @click.option("--cron", "-c", help='Such as "30 2 * * 1-5", or @daily.')
 @policy_options
@@ -145,7 +149,7 @@ def schedule_list(session: Session, *, project: str | None, output: Output) -> N
 
 
 @schedule.command("show")
-@click.argument("name")
+@name_argument
 @project_option
 @output_options
 @pass_session
@@ -178,7 +182,7 @@ def schedule_resume(session: Session, *, names: tuple[str, ...], project: str | 
 
 
 @schedule.command("run")
-@click.argument("name")
+@name_argument
 @project_option
 @output_options
 @pass_session

@@ -7,6 +7,7 @@ from typing import IO
 
 import click
 
+from monarch_client.cli import completion
 from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
@@ -27,7 +28,7 @@ def secret() -> None:
 
 
 @secret.command("set")
-@click.argument("name")
+@click.argument("name", shell_complete=completion.secrets)
 @click.option(
     "--from-file",
     type=click.File("rb"),
@@ -55,7 +56,9 @@ def secret_list(session: Session, *, project: str | None, output: Output) -> Non
 
 
 @secret.command("delete")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completion.secrets
+)
 @project_option
 @pass_session
 def secret_delete(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
