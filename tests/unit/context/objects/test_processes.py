@@ -73,7 +73,7 @@ def program(server: StoreServer, code: str) -> Iterator[subprocess.Popen[str]]:
 def test_a_killed_reader_and_writer_leave_nothing(
     store: HostStore, server: StoreServer, client: StoreClient
 ) -> None:
-    """One process reads, refers to an object and writes another one when it is killed."""
+    """Kill a process that reads and refers to an object, and writes another one."""
     client.put(b"read", np.arange(1_000_000))
     code = """
 value = client.get(b"read")
@@ -116,7 +116,7 @@ sys.stdin.read()
 def test_a_forked_child_is_a_process_of_its_own(
     store: HostStore, server: StoreServer, client: StoreClient
 ) -> None:
-    """Its copy of the parent's value ends no pin of the parent, and what it reads is its own."""
+    """Check that it ends no pin of its parent, and reads with a connection of its own."""
     client.put(b"a", np.arange(100_000))
     client.put(b"b", np.arange(200_000))
     code = """
