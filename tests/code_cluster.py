@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from monarch_client.runner.base.config import NodeFolder
-from monarch_client.runner.code_sync.code_node import CodeNode
+from monarch_client.runner.code.generations import Generations
+from monarch_client.runner.code_sync.rank_code import RankCode
 from monarch_client.runner.code_sync.receiving import Switched
 from tests.code_trees import Model, write_out
 
@@ -71,7 +72,7 @@ class CodeCluster:
         self.folder = folder
         self.ranks = ranks
         self.thread: Executor = ThreadPoolExecutor(1)
-        self.nodes: dict[int, CodeNode] = {}
+        self.nodes: dict[int, RankCode] = {}
         self.on_dial: Callable[[int, int, str], None] = lambda _rank, _to, _service: None
         # The streams of each node, to break them when it is killed.
         self._streams: dict[int, list[Stream]] = {}
@@ -93,7 +94,9 @@ class CodeCluster:
         async def dial(to: int, service: str, **fields: Any) -> Stream:
             return await self.dial(rank, to, service, fields)
 
-        self.nodes[rank] = CodeNode(rank, self.ranks, self.folder_of(rank), dial, self.thread)
+        folder = self.folder_of(rank)
+        generations = Generations(folder.code, folder.workdir)
+        self.nodes[rank] = RankCode(rank, self.ranks, generations, dial, self.thread)
         self._streams[rank] = []
         self._tasks[rank] = set()
 

@@ -15,7 +15,7 @@ from tests.portal_process import PortalProcess
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.monarch, pytest.mark.timeout(300)]
-NODES = 1
+NODES = 2
 SPEC = f"""
 name: synced
 num_nodes: {NODES}

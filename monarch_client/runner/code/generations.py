@@ -37,7 +37,7 @@ class Generations:
     """
 
     def __init__(self, folder: Path, workdir: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._workdir = workdir
         self._generations = folder / "gen"
         self._numbers = itertools.count()
@@ -64,7 +64,7 @@ class Generations:
     def former(self) -> str | None:
         """Return the tree that was current before."""
         try:
-            return (self._folder / "former").read_text()
+            return (self.folder / "former").read_text()
         except OSError:
             return None
 
@@ -84,7 +84,7 @@ class Generations:
         if self.current is not None:
             return
         self.prepare(tree)
-        old = self._folder / "adopted"
+        old = self.folder / "adopted"
         self._workdir.rename(old)
         try:
             self._own.carry(old, tree, self.path_of(tree))
@@ -135,11 +135,11 @@ class Generations:
             self._own.settle(self.path_of(former), moved)
             # Without the note on a full disk, the former generation is the next spare one.
             with contextlib.suppress(OSError):
-                (self._folder / "former").write_text(former)
+                (self.folder / "former").write_text(former)
 
     def collect(self) -> None:
         """Remove generations and blocks that nothing uses, but one to make the next one of."""
-        for path in self._folder.glob(f"{DRAFT}link-*"):
+        for path in self.folder.glob(f"{DRAFT}link-*"):
             path.unlink()
         for path in self._unused()[:-1]:
             self._own.save(path, self._workdir)
@@ -153,7 +153,7 @@ class Generations:
         self.store.collect(blocks, self.store.size_of(blocks) + _MOST_UNUSED_BYTES)
 
     def _fitting(self, discard: Callable[[Path], None]) -> Fitting:
-        return Fitting(self.trees, self._contents, self._folder, discard)
+        return Fitting(self.trees, self._contents, self.folder, discard)
 
     def _put_aside(self, path: Path) -> None:
         """Move what a program has put in the way of its code."""
@@ -178,7 +178,7 @@ class Generations:
 
     def _draft_link(self, tree: str) -> Path:
         """Return the link that will be the work directory."""
-        draft = self._folder / f"{DRAFT}link-{tree}"
+        draft = self.folder / f"{DRAFT}link-{tree}"
         if not draft.is_symlink():
             draft.symlink_to(os.path.relpath(self.path_of(tree), self._workdir.parent))
         return draft

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code.generations import Generations
 from monarch_client.runner.code_sync.keeping import Keeper, PortalAddress
-from monarch_client.runner.code_sync.receiving import CodeService, Switched
+from monarch_client.runner.code_sync.rank_code import RankCode
+from monarch_client.runner.code_sync.receiving import CodeService
+from monarch_client.runner.code_sync.switching import MARK
 
 if TYPE_CHECKING:
     from typing import Any, Awaitable, Callable, Mapping
 
-    from monarch_client.runner.code_sync.receiving import OnReady, Stream
+    from monarch_client.runner.code_sync.receiving import OnReady, Switched
+    from monarch_client.runner.code_sync.streams import Dial, Stream
 
 _FIXED = (
     "the job was started without portal.gateway, so its code cannot be replaced. Submit it again "
@@ -34,48 +37,59 @@ class CodeSettings(NamedTuple):
 
 
 class NodeCode:
-    """The generations of this node, made when the first stream needs them."""
+    """The code of this node, opened when the first stream needs it. `dial` reaches the others."""
 
-    def __init__(self, settings: CodeSettings) -> None:
+    def __init__(self, settings: CodeSettings, dial: Dial) -> None:
         self._settings = settings
+        self._dial = dial
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="code")
         self._opening = asyncio.Lock()
-        self._generations: Generations | None = None
+        self._opened: RankCode | None = None
         self._service: CodeService | None = None
         self._keeper: Keeper | None = None
 
     @property
     def services(self) -> Mapping[str, Callable[[Any], Awaitable[None]]]:
         """The services of this node by name; laptops send code to rank 0."""
-        return {"code": self._serve_code} if self._settings.rank == 0 else {}
+        services = {"blocks": self._serve_blocks, "switch": self._serve_switch}
+        return {**services, "code": self._serve_code} if self._settings.rank == 0 else services
+
+    async def resume(self) -> None:
+        """Take up what an earlier process of this node has left, if it took part in switches."""
+        if Path(self._settings.folder, MARK).exists():
+            await self._open()
+
+    async def _serve_blocks(self, stream: Stream) -> None:
+        await (await self._open()).blocks.serve(stream)
+
+    async def _serve_switch(self, stream: Stream) -> None:
+        await (await self._open()).switches.serve(stream)
 
     async def _serve_code(self, stream: Stream) -> None:
-        async with self._opening:
-            if self._service is None:
-                self._service = await self._open()
+        opened = await self._open()
+        if self._service is None:
+            made = opened.generations
+            self._keeper = Keeper(self._settings.portal, made.store)
+            self._service = CodeService(made.trees, made.store, self._thread, self._switch)
         await self._service.serve(stream)
 
-    async def _open(self) -> CodeService:
+    async def _open(self) -> RankCode:
         settings = self._settings
         folders = Path(settings.folder), Path(settings.workdir)
-        loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(self._thread, Generations, *folders)
-        self._generations = made
-        self._keeper = Keeper(settings.portal, made.store)
-        return CodeService(made.trees, made.store, self._thread, self._switch)
+        async with self._opening:
+            if self._opened is None:
+                loop = asyncio.get_running_loop()
+                made = await loop.run_in_executor(self._thread, Generations, *folders)
+                opened = RankCode(settings.rank, settings.ranks, made, self._dial, self._thread)
+                await opened.switches.resume()
+                self._opened = opened
+        return self._opened
 
     async def _switch(self, tree: str, on_ready: OnReady) -> Switched:
-        loop = asyncio.get_running_loop()
-        made, keeper = self._generations, self._keeper
-        if made is None or keeper is None:
-            raise AssertionError  # `_open` makes them before the service
-        if made.current is None:
+        opened = await self._open()
+        if opened.generations.current is None:
             raise CodeError(_FIXED)
-        if self._settings.ranks > 1:
-            raise CodeError("jobs of several nodes cannot be synchronized yet")
-        await loop.run_in_executor(self._thread, made.prepare, tree)
-        on_ready(1, self._settings.ranks)
-        await loop.run_in_executor(self._thread, made.switch, tree)
-        keeper.keep(tree)
-        await loop.run_in_executor(self._thread, made.collect)
-        return Switched(self._settings.ranks, {}, {})
+        switched = await opened.switches.switch(tree, on_ready)
+        if self._keeper is not None and not switched.failures:
+            self._keeper.keep(tree)
+        return switched

@@ -12,19 +12,11 @@ from monarch_client.runner.code_sync import messages
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-    from typing import Any, Awaitable, Callable, Protocol, Sequence
+    from typing import Any, Awaitable, Callable, Sequence
 
     from monarch_client.runner.code.store import Store
     from monarch_client.runner.code.trees import Trees
-
-    class Stream(Protocol):
-        """A node stream that a laptop has opened."""
-
-        reader: asyncio.StreamReader
-        writer: asyncio.StreamWriter
-
-        async def accept(self, **fields: Any) -> None:
-            """Answer that the stream is open."""
+    from monarch_client.runner.code_sync.streams import Stream
 
     # Reports how many ranks of how many have the tree.
     OnReady = Callable[[int, int], None]

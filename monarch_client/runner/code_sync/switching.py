@@ -18,12 +18,13 @@ from monarch_client.runner.code_sync.receiving import Switched
 from monarch_client.runner.code_sync.rounds import BUSY_S, Round
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any, Callable, Coroutine, Sequence
 
     from monarch_client.runner.code_sync.rounds import Member
     from monarch_client.runner.code_sync.streams import Stream
 
+# A file that exists once a process of this rank has taken part in switches.
+MARK = "served"
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 5.0
 # For ranks that lost their parent in the middle of a switch.
 _LATE_S = 10.0
@@ -32,10 +33,11 @@ _LATE_S = 10.0
 class Switches:
     """The switches in which one rank takes part; on rank 0, the head, `switch` begins them."""
 
-    def __init__(self, member: Member, folder: Path) -> None:
+    def __init__(self, member: Member) -> None:
         self._member = member
+        folder = member.generations.folder
         self._note = folder / "decided"
-        self._mark = folder / "served"
+        self._mark = folder / MARK
         self._turn = asyncio.Lock()
         self._round: asyncio.Task[None] | None = None
         self._catching_up: asyncio.Task[None] | None = None

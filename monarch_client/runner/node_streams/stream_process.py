@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.code_sync.node_code import NodeCode
+from monarch_client.runner.node_streams.dialing import Dialer
 from monarch_client.runner.node_streams.forward import serve_forward
 from monarch_client.runner.node_streams.server import NodeServer
 from monarch_client.runner.node_streams.settings import read_settings
@@ -35,9 +36,9 @@ def main(settings_file: str) -> None:
     os._exit(0)
 
 
-def services_of(settings: StreamSettings) -> Mapping[str, Service]:
+def services_of(code: NodeCode) -> Mapping[str, Service]:
     """Return the services of a node by name; `opening.CALLERS` has who may open them."""
-    return {"forward": serve_forward, **NodeCode(settings.code).services}
+    return {"forward": serve_forward, **code.services}
 
 
 async def _serve(settings: StreamSettings) -> None:
@@ -46,9 +47,11 @@ async def _serve(settings: StreamSettings) -> None:
     os.set_blocking(_STANDARD_INPUT, False)
     loop.add_reader(_STANDARD_INPUT, lambda: _read_news(over))
     loop.add_signal_handler(signal.SIGTERM, over.set)
-    server = NodeServer(services_of(settings))
-    address = settings.addresses[settings.rank]
-    await server.listen(address, settings.port, Path(settings.certificates))
+    certificates = Path(settings.certificates)
+    code = NodeCode(settings.code, Dialer(settings.addresses, settings.port, certificates).dial)
+    server = NodeServer(services_of(code))
+    await server.listen(settings.addresses[settings.rank], settings.port, certificates)
+    await code.resume()
     await over.wait()
     await server.close()
 
