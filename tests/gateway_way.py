@@ -36,6 +36,9 @@ class Way:
         self._open: list[socket.socket] = []
         self.port: int = self._server.getsockname()[1]
         self.address = f"tcp:127.0.0.1:{self.port}"
+        # Whether the program reads.
+        self.reads = threading.Event()
+        self.reads.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -77,6 +80,7 @@ class Way:
     def _receive(self, local: socket.socket, link: ServerConnection) -> None:
         with suppress(OSError, ConnectionClosed):
             for content in link:
+                self.reads.wait()
                 local.sendall(content)
         with suppress(OSError):
             local.shutdown(socket.SHUT_RDWR)

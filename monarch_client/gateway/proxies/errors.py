@@ -57,7 +57,7 @@ class ProxyError(AttachError):
 
 
 class ResultExpiredError(ClientError):
-    """The result was kept for 10 minutes and expired before it was fetched. Repeat the call."""
+    """The result was not fetched in 10 minutes, or too many waited before it. Repeat the call."""
 
     code = "result_expired"
 

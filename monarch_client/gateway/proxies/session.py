@@ -34,7 +34,6 @@ from monarch_client.runner.scripts.mportal_proxies.channel import (
 )
 from monarch_client.runner.scripts.mportal_proxies.classes import find_imported
 from monarch_client.runner.scripts.mportal_proxies.codec import Codec, CodecError, outline
-from monarch_client.runner.scripts.mportal_proxies.outbox import KEEP_BYTES
 
 Dial = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
@@ -153,7 +152,7 @@ class ProxySession:
             self.post({"op": "cancel", "id": number})
 
     def _has_room(self) -> bool:
-        return self._channel.outbox.size < KEEP_BYTES
+        return not self._channel.outbox.is_full
 
     def _reference(self, value: Any) -> int | None:
         if not isinstance(value, Reference):
@@ -213,7 +212,7 @@ class ProxySession:
                 "version": VERSION,
                 "key": self._key,
                 "driver": self._driver,
-                "received": self._channel.received,
+                "received": self._channel.handled,
                 "options": self._options,
             }
             await send_hello(writer, hello)
@@ -273,6 +272,7 @@ class ProxySession:
             _log.error("Monarch reported a fault on the cluster: %s", message["text"])
         else:
             self._settle(message)
+        self._channel.note_handled(encoded)
 
     def _settle(self, message: dict[str, Any]) -> None:
         """Set the result or the exception of a future."""

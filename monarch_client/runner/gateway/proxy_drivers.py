@@ -94,6 +94,8 @@ class ProxyDrivers:
                 "tcp:127.0.0.1:0",
                 "--tls-subject",
                 f"laptop {session}",
+                "--folder",
+                settings.folder,
                 cwd=settings.cwd,
                 env=settings.env,
                 stdin=subprocess.DEVNULL,

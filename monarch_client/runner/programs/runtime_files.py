@@ -25,6 +25,7 @@ _PROXIES = (
     "outbox",
     "session",
     "shapes",
+    "spill",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,8 +29,14 @@ class Counter(Actor):
     async def add(self, number):
         self.count += number
         return self.count
+    @endpoint
+    async def fill(self, size):
+        with open("filled", "ab") as file:
+            file.write(b".")
+        return bytes(size)
 """
 SESSION = 9
+MB = 1_000_000
 
 
 @pytest.fixture
@@ -120,6 +127,29 @@ def test_the_end_of_a_session_ends_its_driver(
     gateway.order("close", session=SESSION)
     wait_until(lambda: not pids_of(rig, b"mportal_proxies"))
     assert len(pids_of(rig, b"head_process")) == 1
+
+
+def test_results_that_a_laptop_does_not_read_take_little_memory_and_arrive_later(
+    meshes: MeshesProxy, rig: RunnerRig, way: Way
+) -> None:
+    actor = counter(meshes).slice(hosts=0)
+    actor.fill.call_one(8 * MB).get(timeout=60)
+    pids = pids_of(rig, b"mportal_proxies") + pids_of(rig, b"head_process")
+    before = [peak_of(pid) for pid in pids]
+    way.reads.clear()
+    futures = [actor.fill.call_one(MB) for _ in range(1000)]
+    filled = rig.root(0) / "workdir" / "filled"
+    wait_until(lambda: filled.stat().st_size == 1 + len(futures), 120)
+    way.reads.set()
+    assert {len(future.get(timeout=120)) for future in futures} == {MB}
+    after = [peak_of(pid) for pid in pids]
+    assert all(high < low + 300 * MB for low, high in zip(before, after, strict=True))
+
+
+def peak_of(pid: int) -> int:
+    """Return the most memory that a process has had, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
 
 
 def test_workers_without_tls_have_no_proxies(

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import os
 import sys
+import tempfile
 
 from .driver import Settings, serve
 
@@ -21,10 +22,12 @@ def main() -> None:
     parser.add_argument("--listen", required=True)
     parser.add_argument("--away-limit-s", type=float, default=300.0)
     parser.add_argument("--tls-subject", default="", help="the CN of the client's certificate")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="for results that wait")
     given = parser.parse_args()
     # Modules of the job's code are imported from the directory this process runs in.
     sys.path[0] = ""
-    asyncio.run(serve(Settings(given.listen, given.away_limit_s, given.tls_subject)))
+    settings = Settings(given.listen, given.away_limit_s, given.tls_subject, given.folder)
+    asyncio.run(serve(settings))
     sys.stdout.flush()
     sys.stderr.flush()
     # Monarch's exit hooks may wait for hosts that no longer answer.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from .channel import VERSION, ChannelError, read_hello, send_hello
 from .meshes import Meshes
 from .session import Session
+from .spill import Spill
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,6 +38,8 @@ class Settings:
     listen: str
     away_limit_s: float
     tls_subject: str
+    # For results that wait for their client, beyond what memory keeps.
+    folder: str
 
 
 @dataclass
@@ -121,7 +124,8 @@ class Driver:
         if self.session is None:
             self.key = hello["key"]
             options = hello.get("options", {})
-            self.session = Session(self.meshes, options, self.over.set)
+            spill = Spill(self.settings.folder)
+            self.session = Session(self.meshes, options, self.over.set, spill)
             self._running = asyncio.ensure_future(self.session.run())
         return self.session
 
@@ -133,7 +137,7 @@ class Driver:
         return {
             "version": VERSION,
             "driver": self.id,
-            "received": session.channel.received,
+            "received": session.channel.handled,
             "meshes": meshes,
             "python": "{}.{}.{}".format(*sys.version_info[:3]),
             "torchmonarch": metadata.version("torchmonarch"),

@@ -13,10 +13,11 @@ from .channel import Channel
 from .classes import import_class
 from .codec import Codec, outline
 from .meshes import Meshes, results_of
-from .outbox import KEEP_BYTES
 
 if TYPE_CHECKING:
     from typing import Any, Awaitable, Callable, Iterator, Mapping
+
+    from .spill import Spill
 
     Message = Mapping[str, Any]
 
@@ -26,7 +27,13 @@ EXPIRED = "expired"
 class Session:
     """The session of the driver: the meshes, the calls that run, and the channel to the client."""
 
-    def __init__(self, meshes: Meshes, options: Message, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        meshes: Meshes,
+        options: Message,
+        on_end: Callable[[], None],
+        spill: Spill | None = None,
+    ) -> None:
         self._meshes = meshes
         self._on_end = on_end
         wants = bool(options.get("pickle")), bool(options.get("pickle_results"))
@@ -40,16 +47,19 @@ class Session:
         )
         self._queue: asyncio.Queue[bytearray] = asyncio.Queue()
         self._calls: dict[int, asyncio.Task[None]] = {}
-        self.channel = Channel(self._queue.put_nowait)
+        self.channel = Channel(self._queue.put_nowait, spill=spill)
 
     async def run(self) -> None:
         """Carry out the client's messages, in their order."""
         while True:
             encoded = await self._queue.get()
-            while self.channel.is_connected and self.channel.outbox.size > KEEP_BYTES:
-                # A client that reads slowly: its next calls wait, its results do not expire.
-                await self.channel.wait_for_progress()
+            channel = self.channel
+            # A client that reads slowly: its next calls wait, its results do not expire. If its
+            # calls are too many as well, its acknowledgements are behind them.
+            while channel.is_connected and channel.outbox.is_full and not channel.is_held:
+                await channel.wait_for_progress()
             await self._handle(encoded)
+            channel.note_handled(encoded)
 
     def report_fault(self, text: str) -> None:
         """Send the client a fault that no call of its own reports."""

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from monarch_client.runner.scripts.mportal_proxies import outbox as outbox_module
+from monarch_client.runner.scripts.mportal_proxies import spill as spill_module
 from monarch_client.runner.scripts.mportal_proxies.outbox import Outbox
+from monarch_client.runner.scripts.mportal_proxies.spill import Spill
 
 
 def outbox_of(*payloads: bytes, substitute: bytes | None = b"x") -> Outbox:
@@ -46,3 +54,57 @@ def test_messages_without_a_substitute_do_not_expire() -> None:
     outbox = outbox_of(b"request", substitute=None)
     assert outbox.expire(9999) == 0
     assert list(outbox) == [(1, b"request")]
+
+
+def test_what_memory_does_not_keep_is_on_disk_until_it_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox_module, "MEMORY_BYTES", 4000)
+    monkeypatch.setattr(spill_module, "_FILE_BYTES", 4000)
+    files = open_files()
+    outbox = Outbox(Spill(str(tmp_path)))
+    payloads = [bytes([number]) * 2000 for number in range(10)]
+    for payload in payloads:
+        outbox.add(payload, 0.0)
+    assert [payload for _, payload in outbox] == payloads
+    assert outbox.after(7) == payloads[7]
+    assert len(open_files() - files) == 4
+    assert not list(tmp_path.iterdir())
+    outbox.acknowledge(6)
+    assert len(open_files() - files) == 2
+    outbox.acknowledge(10)
+    assert outbox.size == 0
+    assert outbox.after(10) is None
+
+
+def test_what_neither_memory_nor_disk_keeps_expires_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox_module, "MEMORY_BYTES", 2000)
+    monkeypatch.setattr(outbox_module, "MOST_BYTES", 5000)
+    outbox = Outbox(Spill(str(tmp_path)))
+    full = Outbox(Spill(str(tmp_path / "missing")))
+    for number in range(3):
+        outbox.add(bytes([number]) * 2000, 0.0, b"x")
+        full.add(bytes([number]) * 2000, 0.0, b"x")
+    assert [payload[:1] for _, payload in outbox] == [b"\0", b"\1", b"x"]
+    assert [payload[:1] for _, payload in full] == [b"\0", b"x", b"x"]
+
+
+def test_many_small_messages_fill_an_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox_module, "KEEP_BYTES", 100_000)
+    outbox = outbox_of(*[b"x"] * 90)
+    assert not outbox.is_full
+    for _ in range(10):
+        outbox.add(b"x", 0.0)
+    assert outbox.is_full
+
+
+def open_files() -> set[str]:
+    """Return the numbers of the files that this process has open without a name."""
+    found = set()
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # that of the listing itself
+            if "(deleted)" in str(each.readlink()):
+                found.add(each.name)
+    return found
