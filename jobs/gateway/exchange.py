@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Iterable
 from weakref import WeakValueDictionary
 
 from django.conf import settings
@@ -56,6 +57,13 @@ class Exchange:
             for session in sessions:
                 self._forget_signing(session)
         await asyncio.gather(*(self._send_mesh(each, head) for each in sessions))
+
+    async def name_sessions(self, head: HeadStream, current: Iterable[int]) -> None:
+        """Send a head the sessions that go on, so that it ends what others left there."""
+        # One that was opened since `current` was read may have links already.
+        connected = [each.session_id for each in self._sessions_of(head.attempt_id)]
+        head.knows_sessions = True
+        await head.send("sessions", sessions=sorted({*current, *connected}))
 
     async def remove_head(self, head: HeadStream) -> bool:
         """Whether the head was the current one of its attempt; its sessions are notified."""

@@ -249,7 +249,10 @@ class Gateway:
             raise
 
     async def _end_sessions(self) -> None:
-        """End what was current at the last look and is no more: heads clean up after it."""
+        """End what was current at the last look and is no more: heads clean up after it.
+
+        A head that has connected since then may have missed ends: it gets all that go on.
+        """
         here = {pk: each.attempt_id for pk, each in self.exchange.sessions.items()}
         attempts = {*self.exchange.heads, *here.values()}
         current = await in_thread(rows.current_sessions, list(attempts)) if attempts else {}
@@ -258,6 +261,10 @@ class Gateway:
         reasons = await in_thread(rows.reasons_of, list(ended)) if ended else {}
         self._known = current
         self.exchange.background.start(self._end(ended, reasons))
+        for attempt_id, head in self.exchange.heads.items():
+            if attempt_id in attempts and not head.knows_sessions:
+                of_head = [pk for pk, of in current.items() if of == attempt_id]
+                self.exchange.background.start(self.exchange.name_sessions(head, of_head))
 
 
 def _refusal(connection: Connection, error: PortalError) -> Response:

@@ -68,6 +68,8 @@ class HeadStream(Stream):
         super().__init__(connection)
         self.attempt_id = attempt_id
         self.hello: Message = {}
+        # Whether it knows which sessions of its attempt go on.
+        self.knows_sessions = False
 
     def has_rank(self, rank: int, group: str) -> bool:
         """Whether its hello lists this rank in the `group`: `workers` or `nodes`."""

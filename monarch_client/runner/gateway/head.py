@@ -126,6 +126,11 @@ class Head:
             self._start(self._sign(order["id"], int(order["session"]), str(order["csr"])))
         elif order["op"] == "close":
             self._start(self._end_session(int(order["session"])))
+        elif order["op"] == "sessions":
+            # Some may have ended while this process, or the portal, was away.
+            known = self._links.sessions() | self._proxies.sessions()
+            for session in known.difference(map(int, order["sessions"])):
+                self._start(self._end_session(session))
 
     async def _end_session(self, session: int) -> None:
         await self._links.close(session)

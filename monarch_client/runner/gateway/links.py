@@ -97,6 +97,10 @@ class Links:
             self._open.pop(key[0], None)
             self._ended_at.pop(key[0], None)
 
+    def sessions(self) -> set[int]:
+        """Return the sessions that have links."""
+        return {session for session, _ in self._newest}
+
     async def _serve(self, request: LinkRequest, former: asyncio.Task[None] | None) -> None:
         # A worker reads the older connection first: behind an open one the new one hangs for ever.
         if former is not None:

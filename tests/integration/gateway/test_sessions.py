@@ -118,6 +118,25 @@ def test_the_head_cleans_up_after_a_session_that_is_lost(
     assert head.read("close")["session"] == program.welcome["session"]
 
 
+def test_a_head_learns_which_sessions_go_on_when_it_comes_back(
+    gateway: GatewayThread, program: Program, head: Head, ticket: NewTicket, attempt: Attempt
+) -> None:
+    gateway.look()
+    ended = program.welcome["session"]
+    assert head.read("sessions")["sessions"] == [ended]
+    head.close()
+    assert program.read("head_away")
+    program.send("close")
+    assert eventually(lambda: session().state == GatewayState.CLOSED)
+    later = Program(gateway.url, ticket())
+    again = Head(gateway.url, attempt)
+    assert later.read("mesh")
+    gateway.look()
+    assert again.read("sessions")["sessions"] == [later.welcome["session"]]
+    later.close()
+    again.close()
+
+
 def test_a_program_may_close_its_session(
     gateway: GatewayThread, program: Program, head: Head
 ) -> None:

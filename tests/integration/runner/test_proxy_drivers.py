@@ -115,6 +115,13 @@ def test_a_session_survives_a_cut_and_a_killed_process_of_the_head(
     gateway.wait_for_heads(2)
     way.cut()
     assert list(actors.add.call(1).get(timeout=60).values()) == [3, 3]
+    gateway.order("sessions", sessions=[SESSION])
+    assert list(actors.add.call(1).get(timeout=60).values()) == [4, 4]
+    # The session has ended while the head was away: its driver is that of a former process.
+    way.close()
+    gateway.order("sessions", sessions=[SESSION + 1])
+    wait_until(lambda: not pids_of(rig, b"mportal_proxies"))
+    assert not list(rig.root(0).rglob(f"proxy-{SESSION}"))
 
 
 def test_the_end_of_a_session_ends_its_driver(
