@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import socket
 import sys
 import time
@@ -85,10 +86,11 @@ class LinkProcess:
 
     async def run(self) -> None:
         """Serve until the session is lost or refused, or standard input ends."""
+        ending = asyncio.create_task(_input_end())
         tasks = [
             asyncio.create_task(self._stream.run()),
             asyncio.create_task(self._keep_certified()),
-            asyncio.create_task(_input_end()),
+            ending,
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -100,6 +102,9 @@ class LinkProcess:
             report("refused", reason=str(error))
         else:
             await self._stream.close()
+        if ending.done():
+            # The program removes its folder as well, unless it was killed.
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _keep_certified(self) -> None:
         """Have the head sign a certificate, now and whenever half of its life has passed."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import shutil
-import tempfile
 from abc import ABC, abstractmethod
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from monarch_client.attaching.folders import PrivateFolder
 from monarch_client.gateway.errors import host_lost
 from monarch_client.gateway.link import Hooks, Link
 from monarch_client.gateway.opening import Opening
@@ -27,13 +25,13 @@ class LinkedSession(ABC, Generic[MeshesT]):
     def __init__(self, opened: Opening, away_limit_s: float | None) -> None:
         self.job = opened.job
         self.session = opened.session
-        self._folder = Path(tempfile.mkdtemp(prefix="mportal-"))
+        self._folder = PrivateFolder(opened.note)
         self._hosts: dict[int, str] = {}
         self._is_attached = self._is_closed = False
         hooks = Hooks(
             self._lose, lambda ranks: self._lose_hosts(host_lost(self.job, ranks, self._hosts))
         )
-        self._link = Link(opened, self._folder, hooks, away_limit_s, kind=self.kind)
+        self._link = Link(opened, self._folder.path, hooks, away_limit_s, kind=self.kind)
         atexit.register(self.close)
         try:
             hello = self._link.open()
@@ -76,7 +74,7 @@ class LinkedSession(ABC, Generic[MeshesT]):
             self._leave()
         finally:
             self._link.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
 
     @abstractmethod
     def _check(self, hello: dict[str, Any]) -> None:

@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from monarch_client.attaching.errors import AttachError
+from monarch_client.attaching.folders import sweep
 from monarch_client.errors import ClientError
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.config import load, project_of, signed_in
@@ -25,6 +27,19 @@ class Opening:
     session: int
     ticket: str
     token: str = field(default="", repr=False)
+    # Of the job, for REST.
+    project: str = ""
+    number: int = 0
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """Return what ends the session once its program was killed."""
+        return {
+            "portal_url": self.portal_url,
+            "project": self.project,
+            "job": self.number,
+            "session": self.session,
+        }
 
 
 @contextmanager
@@ -36,13 +51,33 @@ def opened_session(job: str | int, project: str | None) -> Iterator[Opening]:
     config = load(os.environ)
     with signed_in(config) as client:
         slug, number = find_job(client, job, project or config.project)
+        _end_abandoned(client, config.url)
         ticket = client.open_gateway_session(slug, number)
         try:
-            yield Opening(config.url, f"job {number}", ticket.id, ticket.ticket, config.token)
+            yield Opening(
+                config.url,
+                f"job {number}",
+                ticket.id,
+                ticket.ticket,
+                config.token,
+                project=slug,
+                number=number,
+            )
         except BaseException:
             with suppress(ClientError):
                 client.end_gateway_session(slug, number, ticket.id)
             raise
+
+
+def _end_abandoned(client: PortalClient, portal_url: str) -> None:
+    """End the sessions of programs of this machine that were killed with their link processes.
+
+    The portal counts them for five minutes, since it cannot tell them from a lost network.
+    """
+    for note in sweep():
+        if note.get("portal_url") == portal_url:
+            with suppress(ClientError):
+                client.end_gateway_session(note["project"], note["job"], note["session"])
 
 
 def find_job(client: PortalClient, job: str | int, project: str | None) -> tuple[str, int]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import getpass
 import logging
 import secrets
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from monarch.job import JobState, JobTrait, job_load
 
+from monarch_client.attaching.folders import PrivateFolder, sweep
 from monarch_client.attaching.loss import LossAlarm
 from monarch_client.attaching.tunnel import Tunnel
 from monarch_client.attaching.watch import LossWatch, PortLook
@@ -54,7 +54,7 @@ class _Live:
         self.meshes: dict[str, Any] = {}
         self.gateway = ""
         self.tunnel: Tunnel | None = None
-        self.folder: Path | None = None
+        self.folder: PrivateFolder | None = None
         self.cluster: JobCluster | None = None
         self.watch: LossWatch | None = None
 
@@ -305,7 +305,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         if live.cluster is not None:
             live.cluster.close()
         if live.folder is not None:
-            shutil.rmtree(live.folder, ignore_errors=True)
+            live.folder.remove()
 
     @property
     def _cluster(self) -> JobCluster:
@@ -317,7 +317,8 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
     def _folder(self) -> Path:
         """The folder of this process, with the job's certificates."""
         if self._live.folder is None:
-            self._live.folder = Path(tempfile.mkdtemp(prefix="mportal-"))
+            sweep()
+            self._live.folder = PrivateFolder()
             for name, text in self._certificates.items():
-                (self._live.folder / name).write_text(text)
-        return self._live.folder
+                (self._live.folder.path / name).write_text(text)
+        return self._live.folder.path

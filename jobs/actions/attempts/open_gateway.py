@@ -111,9 +111,16 @@ def _refuse_too_many(actor: Actor, job: Job) -> None:
     of_job, of_user = settings.MPORTAL_GATEWAY_PER_JOB, settings.MPORTAL_GATEWAY_PER_USER
     if current.filter(attempt__job=job).count() >= of_job:
         raise TooManySessionsError(
-            f"Job {job.pk} has {of_job} gateway sessions, the most of one job. End one first."
+            f"Job {job.pk} has {of_job} gateway sessions, the most of one job. "
+            f"End one; list them with: mportal sessions {job.pk} --project {job.project.slug}"
         )
-    if current.filter(user=actor.user).count() >= of_user:
+    own = list(current.filter(user=actor.user).select_related("attempt__job__project"))
+    if len(own) >= of_user:
+        # Those that are not connected come first: they are the likeliest to be given up.
+        own.sort(key=lambda each: (each.state == GatewayState.OPEN, each.pk))
+        listed = ", ".join(f"{each.pk} (job {each.attempt.job_id}, {each.state})" for each in own)
+        first = own[0].attempt.job
         raise TooManySessionsError(
-            f"You have {of_user} gateway sessions, the most of one user. End one first."
+            f"You have {of_user} gateway sessions, the most of one user: {listed}. End one, such "
+            f"as: mportal sessions {first.pk} --project {first.project.slug} --end {own[0].pk}"
         )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from monarch_client.attaching import meshes
 from monarch_client.attaching.errors import AttachError
+from monarch_client.attaching.folders import PrivateFolder, sweep
 from monarch_client.attaching.loss import LossAlarm
 from monarch_client.attaching.watch import LossWatch
 from monarch_client.errors import ClientError, ConflictError
@@ -57,7 +55,7 @@ class RunningWorkers:
         self._request = request
         self._workers: list[Worker] = []
         self._meshes: dict[str, Any] = {}
-        self._folder: Path | None = None
+        self._folder: PrivateFolder | None = None
         self._opened: Way | None = None
         self._watch: LossWatch | None = None
 
@@ -93,14 +91,16 @@ class RunningWorkers:
             self._opened.close()
             self._opened = None
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
             self._folder = None
 
     @property
     def _way(self) -> Way:
         if self._opened is None:
-            self._folder = self._folder or Path(tempfile.mkdtemp(prefix="mportal-"))
-            self._opened = Way(self._request, self._workers, self._folder)
+            if self._folder is None:
+                sweep()
+                self._folder = PrivateFolder()
+            self._opened = Way(self._request, self._workers, self._folder.path)
         return self._opened
 
 

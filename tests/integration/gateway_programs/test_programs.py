@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.integration.gateway_programs.conftest import StartProgram
 from tests.integration.gateway_programs.programs import OPENED
 from tests.integration.gateway_programs.stand_in import StandIn
@@ -276,3 +278,15 @@ except SessionRefusedError as error:
     assert "the worker of rank 0 does not answer (connection refused)" in program.said[0]
     # A ticket is valid once.
     assert program.said[1].startswith("The session was refused: ")
+
+
+def test_a_killed_program_leaves_no_session_and_no_key(
+    gateway: StandIn, start: StartProgram
+) -> None:
+    program = start(OPENED + "say(connection._folder.path)\nwait_for_word()\n")
+    program.wait_for("said: waits")
+    folder = Path(program.said[1])
+    assert (folder / "leaf.key").exists()
+    program.process.kill()
+    assert eventually(lambda: {"op": "close"} in gateway.requests)
+    assert eventually(lambda: not folder.exists())

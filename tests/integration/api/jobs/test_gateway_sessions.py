@@ -122,9 +122,28 @@ def test_sessions_of_a_job_and_of_a_user_are_limited(
     settings.MPORTAL_GATEWAY_PER_USER, settings.MPORTAL_GATEWAY_PER_JOB = 1, 2
     maintainers = [caller_for(make_member(project, Role.MAINTAINER)) for _ in range(2)]
     assert member.post(sessions_of(job)).status_code == 201
-    assert member.post(sessions_of(job)).json()["code"] == "too_many_sessions"
+    refusal = member.post(sessions_of(job)).json()
+    assert refusal["code"] == "too_many_sessions"
+    own = GatewaySession.objects.get()
+    assert f"{own.pk} (job {job.pk}, opening)" in refusal["detail"]
+    command = f"mportal sessions {job.pk} --project {project.slug} --end {own.pk}"
+    assert refusal["detail"].endswith(command)
     assert maintainers[0].post(sessions_of(job)).status_code == 201
     assert maintainers[1].post(sessions_of(job)).status_code == 429
+
+
+def test_a_user_at_the_limit_is_referred_to_a_session_that_is_away(
+    member: Caller, job: Job, settings: Any
+) -> None:
+    settings.MPORTAL_GATEWAY_PER_USER = 2
+    connected, away = (member.post(sessions_of(job)).json()["id"] for _ in range(2))
+    sessions = GatewaySession.objects
+    sessions.filter(pk=connected).update(state=GatewayState.OPEN)
+    sessions.filter(pk=away).update(state=GatewayState.AWAY)
+    refusal = member.post(sessions_of(job)).json()["detail"]
+    assert f"{away} (job {job.pk}, away), {connected} (job {job.pk}, open)" in refusal
+    assert refusal.endswith(f"--end {away}")
+    assert sessions.current().count() == 2
 
 
 def test_a_session_is_ended_by_its_user_and_by_the_jobs_submitter(

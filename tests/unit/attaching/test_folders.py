@@ -1,0 +1,62 @@
+"""The folders of programs that were killed are removed, and those of others stay."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from monarch_client.attaching.folders import PrivateFolder, sweep
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Use a folder of the test's own."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path
+
+
+def killed_program(note: dict[str, int]) -> Path:
+    """Return the folder of a process that made it and was killed."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        made = PrivateFolder(note)
+        (made.path / "leaf.key").write_text("secret")
+        os.write(writing, str(made.path).encode())
+        signal.pause()
+    folder = Path(os.read(reading, 4096).decode())
+    for end in (reading, writing):
+        os.close(end)
+    assert sweep() == []
+    assert folder.exists()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return folder
+
+
+def test_the_folder_of_a_killed_program_is_removed_and_its_note_returned(runtime: Path) -> None:
+    folder = killed_program({"session": 7})
+    assert folder.parent == runtime
+    own = PrivateFolder({"session": 8})
+    assert sweep() == [{"session": 7}]
+    assert not folder.exists()
+    assert own.path.stat().st_mode & 0o777 == 0o700
+    own.remove()
+    own.remove()
+    assert list(runtime.iterdir()) == []
+
+
+def test_folders_that_are_no_programs_stay(runtime: Path) -> None:
+    elsewhere = PrivateFolder()
+    (runtime / "mportal-unknown").mkdir()
+    (runtime / "mportal-file").write_text("")
+    (runtime / "mportal-link").symlink_to(runtime / "mportal-target")
+    target = runtime / "mportal-target"
+    target.mkdir()
+    (target / "lock").write_text("[1]")
+    assert sweep() == []
+    assert len(list(runtime.iterdir())) == 5
+    elsewhere.remove()
