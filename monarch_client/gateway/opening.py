@@ -72,7 +72,7 @@ def opened_session(job: str | int, project: str | None) -> Iterator[Opening]:
 def _end_abandoned(client: PortalClient, portal_url: str) -> None:
     """End the sessions of programs of this machine that were killed with their link processes.
 
-    The portal counts them for five minutes, since it cannot tell them from a lost network.
+    The portal counts them for five minutes: to it they look like programs without a network.
     """
     for note in sweep():
         if note.get("portal_url") == portal_url:

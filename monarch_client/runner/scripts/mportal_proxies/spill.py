@@ -1,4 +1,4 @@
-"""Payloads on disk. They lie in unnamed files, so that no end of the process leaves one behind."""
+"""Payloads on disk, in files without a name, so that no end of the process leaves one behind."""
 
 from __future__ import annotations
 
