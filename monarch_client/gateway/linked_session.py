@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from abc import ABC, abstractmethod
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 

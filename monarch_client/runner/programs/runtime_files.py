@@ -21,6 +21,7 @@ _PROXIES = (
     "codec",
     "driver",
     "failures",
+    "in_flight",
     "meshes",
     "outbox",
     "session",

@@ -12,6 +12,7 @@ from . import failures
 from .channel import Channel
 from .classes import import_class
 from .codec import Codec, outline
+from .in_flight import InFlight
 from .meshes import Meshes, results_of
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Session:
             may_import_torch=True,
         )
         self._queue: asyncio.Queue[bytearray] = asyncio.Queue()
-        self._calls: dict[int, asyncio.Task[None]] = {}
+        self._calls: dict[int, asyncio.Task[int]] = {}
+        self._in_flight = InFlight()
         self.channel = Channel(self._queue.put_nowait, spill=spill)
 
     async def run(self) -> None:
@@ -58,6 +60,7 @@ class Session:
             # calls are too many as well, its acknowledgements are behind them.
             while channel.is_connected and channel.outbox.is_full and not channel.is_held:
                 await channel.wait_for_progress()
+            await self._in_flight.wait_for_room()
             await self._handle(encoded)
             channel.note_handled(encoded)
 
@@ -93,19 +96,28 @@ class Session:
             self._on_end()
 
     def _answer_later(self, message: Message, results: Iterator[Awaitable[Any]]) -> None:
-        number = message["id"]
+        number, endpoint = message["id"], str(message.get("endpoint"))
         task = asyncio.ensure_future(self._answer(message, results))
         self._calls[number] = task
-        task.add_done_callback(lambda _task: self._calls.pop(number, None))
+        self._in_flight.begin(endpoint)
 
-    async def _answer(self, message: Message, results: Iterator[Awaitable[Any]]) -> None:
-        """Send each result of a call, and the error that ends it."""
+        def end(task: asyncio.Task[int]) -> None:
+            del self._calls[number]
+            self._in_flight.end(endpoint, 0 if task.cancelled() else task.result())
+
+        task.add_done_callback(end)
+
+    async def _answer(self, message: Message, results: Iterator[Awaitable[Any]]) -> int:
+        """Send each result of a call, and the error that ends it; return how much was sent."""
+        sent = 0
         for position in range(message.get("count", 1)):
             try:
                 result = await next(results)
-                self._send({"op": "result", "id": message["id"], "result": result}, position)
+                answer = {"op": "result", "id": message["id"], "result": result}
+                sent += self._send(answer, position)
             except Exception as error:  # noqa: BLE001, PERF203 - the client gets it
                 self._fail(message, error, position)
+        return sent
 
     def _fail(self, message: Message, error: Exception, position: int = 0) -> None:
         """Send the client the error of its message; of one without an answer, as a fault."""
@@ -128,14 +140,17 @@ class Session:
         """Report a message that cannot be decoded to the call that it is."""
         self._fail(outline(encoded), error)
 
-    def _send(self, message: dict[str, Any], position: int = 0) -> None:
+    def _send(self, message: dict[str, Any], position: int = 0) -> int:
+        """Send a message, and return its size."""
         number = message.get("id")
         message["position"] = position
         substitute = None
         if number is not None:
             short = {"op": "error", "id": number, "position": position, "error": EXPIRED}
             substitute = self._codec.encode(short)
-        self.channel.send(self._codec.encode(message), substitute)
+        encoded = self._codec.encode(message)
+        self.channel.send(encoded, substitute)
+        return len(encoded)
 
 
 def _dumps(value: Any) -> bytes:
