@@ -29,7 +29,7 @@ class PrivateFolder:
         self._lock = new.open("w")
         self._lock.write(json.dumps(dict(note or {})))
         self._lock.flush()
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Now that it is locked: no program finds it free before its owner has ended.
         new.rename(self.path / _LOCK)
 
