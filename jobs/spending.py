@@ -25,6 +25,8 @@ OF_COST = (
 )
 # The last bill has arrived, and it will not change.
 _IS_SETTLED = Q(status=ClusterStatus.GONE, billed_at__gte=F("gone_at"))
+# Machines without a price, such as the portal's own.
+_COSTS_NOTHING = Q(usd=None, usd_per_hour=None)
 
 
 def charge_of(cluster: Cluster) -> Charge:
@@ -61,11 +63,18 @@ def spent_in(
 
     Without `project_ids` all projects are counted.
     """
-    clusters = there_between(month.begin, min(now, month.end))
+    return spent_between(month.begin, month.end, now, project_ids)
+
+
+def spent_between(
+    begin: datetime, end: datetime, now: datetime, project_ids: Iterable[int] | None = None
+) -> dict[int, Decimal]:
+    """Return US$ by project id from `begin` up to `end`; without `project_ids` of all projects."""
+    clusters = there_between(begin, min(now, end)).exclude(_COSTS_NOTHING)
     if project_ids is not None:
         clusters = clusters.filter(project__in=project_ids)
-    # The many that came and went within the month are added up in the database.
-    whole = Q(created_at__gte=month.begin, gone_at__lt=month.end) & _IS_SETTLED
+    # The many that came and went within this time are added up in the database.
+    whole = Q(created_at__gte=begin, gone_at__lt=end) & _IS_SETTLED
     added = clusters.filter(whole).values_list("project").annotate(Sum("usd"))
     found = {project_id: usd or NOTHING for project_id, usd in added}
     for cluster in clusters.exclude(whole).only(*OF_COST):
@@ -74,8 +83,8 @@ def spent_in(
             so_far(charge, now),
             began=charge.began,
             until=charge.until(now),
-            begin=month.begin,
-            end=month.end,
+            begin=begin,
+            end=end,
         )
         found[cluster.project_id] = found.get(cluster.project_id, NOTHING) + part
     return found

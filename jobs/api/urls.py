@@ -26,6 +26,7 @@ from jobs.api.logs import log_views, mesh_view, metric_views, stacks_view
 from jobs.api.logs.ingest_view import ingest_view
 from jobs.api.logs.log_search_view import LogSearchView
 from jobs.api.logs.log_stream import log_stream
+from jobs.api.overview import overview_views
 from jobs.api.projects import member_views, project_views, secret_views
 from jobs.api.queue import queue_views
 from jobs.api.usage import budget_view, usage_view
@@ -43,6 +44,12 @@ urlpatterns = [
     path("me", project_views.MeView.as_view(), name="me"),
     path("projects", project_views.ProjectListView.as_view(), name="projects"),
     path(_PROJECT, project_views.ProjectDetailView.as_view(), name="project"),
+    path("overview", overview_views.OverviewView.as_view(), name="overview_all"),
+    path(
+        f"{_PROJECT}/overview",
+        overview_views.ProjectOverviewView.as_view(),
+        name="overview",
+    ),
     path(
         f"{_PROJECT}/actions/archive",
         project_views.ProjectArchiveView.as_view(),

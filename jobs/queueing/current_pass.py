@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from jobs.backends import registry
 from jobs.queueing.snapshot import load_snapshot
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Decision, Snapshot
+
+Plan: TypeAlias = tuple[Snapshot, Sequence[Decision]]
 
 # Seconds for which readers of a long queue share one plan.
 LONG_QUEUE, REUSED_S = 2000, 5.0
@@ -18,7 +21,7 @@ LONG_PLAN_S = 0.3
 _last: tuple[float, Snapshot, Sequence[Decision]] | None = None
 
 
-def planned_now() -> tuple[Snapshot, Sequence[Decision]]:
+def planned_now() -> Plan:
     """Return a snapshot with its decisions; if that takes long, those of at most 5 s ago."""
     global _last  # noqa: PLW0603 - one a process, replaced as a whole
     if _last is not None and time.monotonic() - _last[0] < REUSED_S:

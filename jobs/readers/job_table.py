@@ -135,6 +135,11 @@ SELECT gpu_type FROM found WHERE gpu_type <> ''
 """
 
 
+def has_jobs(actor: Actor, project: Project) -> bool:
+    """Whether the project has any job."""
+    return jobs_of(actor, project).exists()
+
+
 def gpu_types(actor: Actor, project: Project) -> list[str]:
     """List the types of GPUs that the project's jobs request or requested, by name."""
     require(actor, Verb.VIEW_PROJECT, project)

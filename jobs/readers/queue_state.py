@@ -19,7 +19,7 @@ from jobs.backends import registry
 from jobs.models import Job, Pool, Project, Quota
 from jobs.models.queue import DEFAULT_QUEUE
 from jobs.permissions import Actor, projects_of
-from jobs.queueing.current_pass import planned_now
+from jobs.queueing.current_pass import Plan, planned_now
 from jobs.queueing.limits import PoolLimits, backend_key, pool_key, quota_key
 from jobs.readers.queue_rows import AmountRow, place_words, share_row
 from jobs.readers.visible_causes import visible_causes
@@ -29,7 +29,6 @@ from jobs.scheduling.snapshot import (
     Decision,
     QueuedJob,
     Refuse,
-    Snapshot,
     Start,
     StaysQueued,
 )
@@ -47,7 +46,8 @@ class QueueState:
         self._actor = actor
 
     @cached_property
-    def _planned(self) -> tuple[Snapshot, Sequence[Decision]]:
+    def planned(self) -> Plan:
+        """The plan of this moment."""
         return planned_now()
 
     @cached_property
@@ -90,7 +90,7 @@ class QueueState:
 
     def pools(self) -> list[wire.Place]:
         """Return pools by name, then the totals of backends, with what is in use of each."""
-        snapshot = self._planned[0]
+        snapshot = self.planned[0]
         queues: dict[str, list[str]] = defaultdict(list)
         for queue in self._pool_limits.queues.values():
             queues[queue.pool.name if queue.pool else ""].append(queue.name)
@@ -118,19 +118,19 @@ class QueueState:
         return rows
 
     def _idle_nodes(self, backend_name: str) -> int:
-        warm = self._planned[0].warm
+        warm = self.planned[0].warm
         here = [each.shape for each in warm if each.is_on and not each.is_ending]
         return sum(shape.num_nodes for shape in here if shape.backend_name == backend_name)
 
     def _place(self, key: str, pool: Pool, queues: Iterable[str]) -> wire.Place:
-        limit = self._planned[0].limits.get(key)
+        limit = self.planned[0].limits.get(key)
         return wire.Place(
             kind="pool",
             name=pool.name,
             backend=pool.backend_name,
             amounts=[*_amounts(pool.caps, limit)],
             kept=0,
-            problem=self._planned[0].problems.get(pool.backend_name, ""),
+            problem=self.planned[0].problems.get(pool.backend_name, ""),
             queues=sorted(queues),
             patience_s=pool.patience_s,
             half_life_s=pool.half_life_s,
@@ -152,7 +152,7 @@ class QueueState:
 
     def _quota(self, quota: Quota) -> wire.Quota:
         people = self._people(quota) if quota.per_person else []
-        limit = self._planned[0].limits.get(quota_key(quota, quota.user_id or 0))
+        limit = self.planned[0].limits.get(quota_key(quota, quota.user_id or 0))
         amounts = _amounts(quota.caps, limit, quota.nominal)
         return wire.Quota(
             id=quota.pk,
@@ -171,7 +171,7 @@ class QueueState:
         prefix = f"{quota_key(quota, 0).rpartition(':')[0]}:"
         found = (
             (limit.whose, _amounts(quota.caps, limit))
-            for key, limit in self._planned[0].limits.items()
+            for key, limit in self.planned[0].limits.items()
             if key.startswith(prefix)
         )
         return [
@@ -184,7 +184,7 @@ class QueueState:
         """Return the usage of projects by pool, least first; that of others as one."""
         by_place: dict[str, list[wire.Share]] = defaultdict(list)
         hidden: dict[str, list[float]] = defaultdict(list)
-        for (pool, project_id), share in self._planned[0].shares.items():
+        for (pool, project_id), share in self.planned[0].shares.items():
             if project := self._own.get(project_id):
                 row = share_row(pool, project.slug, share.used, share.weight)
                 by_place[pool].append(row)
@@ -205,11 +205,11 @@ class QueueState:
     @property
     def number_waiting(self) -> int:
         """Return the number of queued jobs of all projects."""
-        return len(self._planned[1])
+        return len(self.planned[1])
 
     def waiting(self, begin: int = 0, most: int = PAGE) -> list[wire.Turn]:
         """Return the queued jobs by pool, each pool in scheduling order."""
-        snapshot, decisions = self._planned
+        snapshot, decisions = self.planned
         queued = {job.job_id: job for job in snapshot.queued}
         # Pools that share machines take turns in a plan: here each has its own list.
         decisions = sorted(decisions, key=lambda each: queued[each.job_id].shape.pool)

@@ -20,7 +20,8 @@ from jobs.web.jobs import (
     table_page,
     table_stream,
 )
-from jobs.web.projects import landing, member_pages, project_pages, secret_pages
+from jobs.web.overview import overview_page, overview_stream
+from jobs.web.projects import member_pages, project_pages, secret_pages
 from jobs.web.queue import queue_page
 from jobs.web.usage import usage_page
 
@@ -31,7 +32,7 @@ _JOB = "<slug:slug>/jobs/<int:job_id>"
 _ARRAY = "<slug:slug>/arrays/<int:array_id>"
 
 urlpatterns = [
-    path("", landing.landing, name="landing"),
+    path("", overview_page.landing, name="landing"),
     path("sign-in", sign_in.SignInView.as_view(), name="sign_in"),
     path("sign-in/once/<str:secret>", sign_in.sign_in_once, name="sign_in_once"),
     path("sign-out", sign_in.sign_out, name="sign_out"),
@@ -43,7 +44,11 @@ urlpatterns = [
     path("settings/clusters", cluster_pages.all_clusters, name="all_clusters"),
     path("settings/clusters/live", cluster_pages.all_live, name="all_clusters_live"),
     path("settings/clusters/down", cluster_pages.any_down, name="any_cluster_down"),
-    path("<slug:slug>", landing.project, name="project"),
+    path("settings/overview/live", overview_page.all_live, name="overview_all_live"),
+    path("settings/overview/stream", overview_stream.all_stream, name="overview_all_stream"),
+    path("<slug:slug>", overview_page.page, name="project"),
+    path("<slug:slug>/overview/live", overview_page.live, name="overview_live"),
+    path("<slug:slug>/overview/stream", overview_stream.project_stream, name="overview_stream"),
     path("<slug:slug>/clusters", cluster_pages.clusters, name="clusters"),
     path("<slug:slug>/clusters/live", cluster_pages.live, name="clusters_live"),
     path("<slug:slug>/clusters/extend", cluster_pages.extend, name="cluster_extend"),

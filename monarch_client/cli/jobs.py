@@ -16,6 +16,7 @@ from monarch_client.cli.terminal import one_line, say
 from monarch_client.runner.vocabulary.worker_states import LOST
 from monarch_client.wire.attempts import Attempt, Stage, Worker
 from monarch_client.wire.jobs import Event, Job
+from monarch_client.wire.metrics import GpuUse
 
 project_option = click.option(
     "--project",
@@ -64,12 +65,12 @@ def _columns(jobs: list[Job]) -> dict[str, Callable[[Job], str]]:
     for name, show in COLUMNS.items():
         columns[name] = show
         if name == "NODES":
-            columns["GPU USE"] = _gpu_use
+            columns["GPU USE"] = lambda job: gpu_use_text(job.gpu_use)
     return columns
 
 
-def _gpu_use(job: Job) -> str:
-    use = job.gpu_use
+def gpu_use_text(use: GpuUse | None) -> str:
+    """Return the use of a job's GPUs: `87 %`, or `idle 40 min`; empty if no host reports any."""
     if use is None:
         return ""
     if use.idle_since is not None:
@@ -84,7 +85,7 @@ def _gpu_facts(job: Job) -> str:
         return ""
     mean = f"mean {use.mean:.0f} %"
     lowest = "" if use.lowest is None else f", lowest host {use.lowest:.0f} %"
-    return f"{_gpu_use(job)}, {mean}{lowest}" if use.now is not None else f"{mean}{lowest}"
+    return f"{gpu_use_text(use)}, {mean}{lowest}" if use.now is not None else f"{mean}{lowest}"
 
 
 def _what(event: Event) -> str:

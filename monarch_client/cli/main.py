@@ -32,6 +32,7 @@ class PortalGroup(LazyGroup):
             "schedule": "schedules:schedule",
         },
         "Watch jobs": {
+            "overview": "overview:overview",
             "ps": "jobs:ps",
             "get": "jobs:get",
             "why": "why:why",

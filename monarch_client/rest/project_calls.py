@@ -27,6 +27,11 @@ class ProjectCalls:
             wire.projects.ProjectDetail, self.connection.request("GET", f"/projects/{slug}")
         )
 
+    def overview(self, slug: str | None = None) -> wire.overview.Overview:
+        """Return the overview of one project, or of all of yours."""
+        path = "/overview" if slug is None else f"/projects/{slug}/overview"
+        return decode(wire.overview.Overview, self.connection.request("GET", path))
+
     def make_project(self, slug: str, *, name: str = "") -> wire.projects.Project:
         """Create a project with you as its first admin. ConflictError: the slug is taken."""
         body = {"slug": slug, "name": name}

@@ -101,7 +101,7 @@ def test_pages_and_live_logs_work_below_a_path(
             # By a link: the portal's own settings read no password that the tests' have hashed.
             page.goto(f"{address}/sign-in/once/{create_sign_in_link(ada)}")
             page.get_by_role("button", name="Sign in").click()
-            page.wait_for_url(f"{address}/rl/jobs")
+            page.wait_for_url(f"{address}/rl")
             with page.expect_response(lambda answer: "/logs/stream" in answer.url) as stream:
                 page.goto(f"{address}/rl/jobs/{job.pk}")
             assert stream.value.url.startswith(f"{address}/api/v1/")

@@ -77,9 +77,9 @@ class Visitors:
 
 
 def sign_in(page: Page, username: str = "ada") -> None:
-    """Sign a user with PASSWORD in, and wait for the jobs of project `rl`."""
+    """Sign a user with PASSWORD in, and wait for the overview of project `rl`."""
     page.goto("/sign-in")
     page.get_by_label("Username").fill(username)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/rl/jobs")
+    page.wait_for_url("**/rl")

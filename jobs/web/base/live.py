@@ -57,33 +57,49 @@ def stream_of(
     request: HttpRequest, slug: str, name: str, watch_of: Callable[[Access, Project], Watch]
 ) -> HttpResponseBase:
     """Return the stream of a project's page `name` to its reader, or the reason for a refusal."""
+
+    def watch(access: Access) -> Watch:
+        return watch_of(access, project_for(actor_of(request), slug))
+
+    return _stream(request, slug, name, watch)
+
+
+def stream_of_all(
+    request: HttpRequest, name: str, watch_of: Callable[[Access], Watch]
+) -> HttpResponseBase:
+    """Return the stream of a page `name` of all projects to its reader, or a refusal."""
+    return _stream(request, "", name, watch_of)
+
+
+def _stream(
+    request: HttpRequest, slug: str, name: str, watch_of: Callable[[Access], Watch]
+) -> HttpResponseBase:
     try:
         STREAM_SLOTS.refuse_when_full()
-        project = _project(request, slug)
         # No user is signed in. A bare EventSource stays away after a 204; js/stream.js comes back,
         # but its page requests its parts on every loss, and goes to the sign-in page by itself.
-        if project is None:
+        if not request.user.is_authenticated:
             return HttpResponse(status=204)
+        right = Access(
+            lambda: _access(request, slug),
+            (name, request.user.pk, request.session.session_key, slug),
+        )
+        watch = watch_of(right)
         slot = STREAM_SLOTS.take(request.user.pk or 0)
     except PortalError as error:
         wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(wait)} if wait else None
         return HttpResponse(status=error.http_status, headers=headers)
-    right = Access(
-        lambda: _access(request, slug),
-        (name, request.user.pk, request.session.session_key, slug),
-    )
-    return sse.response(request, events_of(watch_of(right, project), slot))
-
-
-def _project(request: HttpRequest, slug: str) -> Project | None:
-    if not request.user.is_authenticated:
-        return None
-    return project_for(actor_of(request), slug)
+    return sse.response(request, events_of(watch, slot))
 
 
 def _access(request: HttpRequest, slug: str) -> None:
-    """Raise a PortalError when the session has ended, or its user is no member any more."""
+    """Raise a PortalError when the session has ended, or its user is no member any more.
+
+    Without a slug the page is about all projects of the user, whichever these are now.
+    """
     read_session_again(request)
-    if _project(request, slug) is None:
+    if not request.user.is_authenticated:
         raise PermissionDeniedError("Sign in again.")
+    if slug:
+        project_for(actor_of(request), slug)

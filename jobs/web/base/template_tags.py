@@ -143,10 +143,10 @@ def is_long_idle(since: datetime | None) -> bool:
 
 @register.simple_tag
 def from_now(moment: datetime) -> SafeString:
-    """Format a future moment as "in 5 min": no more exact than an estimate is."""
+    """Format a future moment as "in 5 min", no more exact than an estimate; the script counts."""
     left_s = (moment - now()).total_seconds()
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time datetime="{}" title="{}" data-in>{}</time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
         "any moment" if left_s < 1 else f"in {figures.span(left_s)}",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
@@ -23,11 +22,11 @@ from jobs.models import Project
 from jobs.permissions import Actor
 from jobs.web.base.access import actor_of
 from jobs.web.base.live import CHANGED, stream_of
+from jobs.web.base.live_parts import Element
 from jobs.web.jobs.table_page import filter_of, table_context
 
 # However fast jobs change, a table is rendered twice a second at most.
 PACE_S = 0.5
-_TIME = re.compile(r"(<time\b[^>]*>)[^<]*")
 
 
 @require_GET
@@ -40,19 +39,6 @@ def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
     return stream_of(request, slug, "table", watch)
 
 
-@dataclass(frozen=True, slots=True)
-class _Element:
-    """A rendered element; two are equal if they differ only in times, which the page counts on."""
-
-    html: str = field(compare=False)
-    content: str
-
-    @classmethod
-    def of(cls, html: str) -> Self:
-        """Make it from its HTML."""
-        return cls(html, _TIME.sub(r"\1", html))
-
-
 @dataclass(slots=True)
 class _Table:
     """A rendered table: its rows by their ids, in order, and the elements around them.
@@ -60,8 +46,8 @@ class _Table:
     `frame` differs where the page needs more than rows: another head, or no table at all.
     """
 
-    rows: dict[str, _Element]
-    around: tuple[_Element, ...]
+    rows: dict[str, Element]
+    around: tuple[Element, ...]
     frame: tuple[bool, ...]
     # The table before, and the event since then: almost all readers need the same.
     _before: tuple[_Table, Piece | None] | None = field(default=None, compare=False, repr=False)
@@ -139,5 +125,5 @@ def _rendered(context: dict[str, Any]) -> _Table:
     return _Table(rows, around, frame=(table.has_costs, table.has_gpu_use, bool(table.rows)))
 
 
-def _element(template: str, context: dict[str, Any]) -> _Element:
-    return _Element.of(render_to_string(template, context))
+def _element(template: str, context: dict[str, Any]) -> Element:
+    return Element.of(render_to_string(template, context))

@@ -37,7 +37,7 @@ def test_signing_in_submitting_watching_and_cancelling_take_no_mouse(people):
     walk_to(page, "Password")
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
-    page.wait_for_url("**/rl/jobs")
+    page.wait_for_url("**/rl")
     walk_to(page, "Skip to content")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"

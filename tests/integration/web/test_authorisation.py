@@ -44,7 +44,7 @@ from tests.undone import undone
 
 ARRAY_ID, SESSION_ID = 4711, 4712
 # These read in threads of their own, which see only what is committed.
-STREAMS = {"jobs_stream", "queue_stream"}
+STREAMS = {"jobs_stream", "queue_stream", "overview_stream", "overview_all_stream"}
 THREADED = {*STREAMS, "readyz"}
 CHANGED = (Project, Job, Membership, ApiToken, ProjectSecret, Schedule)
 NO_CONTENT, REFUSED, MISSING, WRONG_METHOD = 204, 403, 404, 405

@@ -26,6 +26,7 @@ OWN_PAGES = [
     "/settings/projects",
 ]
 PROJECT_PAGES = [
+    "/rl",
     "/rl/jobs",
     "/rl/jobs/new",
     "/rl/members",

@@ -105,10 +105,10 @@ export function refreshSoon() {
   }, SETTLE_MS);
 }
 
-// The stream carries the rows that changed. An answer that is under way may be older than they are.
-function showRows(event) {
-  if (!morphRows(JSON.parse(event.data)) || isAsking) refreshSoon();
-}
+// The stream carries the rows or parts that changed. An answer under way may be older than they are.
+const show = (morphed) => (event) => {
+  if (!morphed(JSON.parse(event.data)) || isAsking) refreshSoon();
+};
 
 const stream = new Stream(() => place().dataset.stream, {
   state(state) {
@@ -117,7 +117,7 @@ const stream = new Stream(() => place().dataset.stream, {
     if (state === "lost") tellLost();
     else say("on", "Live");
   },
-  events: { changed: refreshSoon, rows: showRows },
+  events: { changed: refreshSoon, rows: show(morphRows), parts: show(morphParts) },
 });
 
 function isHealthy() {

@@ -61,6 +61,7 @@ export function morphParts(html) {
     if (old) morph(old, fresh);
   }
   document.dispatchEvent(new Event("portal:morphed"));
+  return true;
 }
 
 // Shows the rows of a table by their ids, in `order`; `rows` is the HTML of those that changed, and

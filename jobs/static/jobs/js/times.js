@@ -46,6 +46,8 @@ function refresh() {
     if ("ago" in element.dataset) setText(element, wordsAgo(seconds));
     else if ("since" in element.dataset) setText(element, wordsFor(seconds));
     else if ("span" in element.dataset) setText(element, wordsSpan(seconds));
+    else if ("in" in element.dataset)
+      setText(element, seconds > -1 ? "any moment" : `in ${wordsSpan(-seconds)}`);
     else if ("clock" in element.dataset) setText(element, clock(moment));
     const title = full.format(moment);
     if (element.title !== title) element.title = title;

@@ -17,7 +17,7 @@ def test_an_admin_renames_the_project_and_old_addresses_lead_to_the_new_ones(adm
     assert answer["Location"] == "/robots/settings"
     old = admin.get(f"/rl/jobs/{job.pk}?x=1")
     assert (old.status_code, old["Location"]) == (302, f"/robots/jobs/{job.pk}?x=1")
-    assert admin.get("/rl")["Location"] == "/robots/jobs"
+    assert admin.get("/rl")["Location"] == "/robots"
     assert admin.get(f"/rl/jobs/{job.pk}/live").status_code == 200
 
 
@@ -53,7 +53,7 @@ def test_an_archived_project_says_so_and_lists_leave_it_out(admin, project):
     assert b'href="/rl/jobs/new"' not in page.content
     assert "rl Admin" not in admin.text("/alpha/jobs")
     assert "Project rl is archived" not in admin.text("/alpha/jobs")
-    assert admin.get("/")["Location"] == "/alpha/jobs"
+    assert admin.get("/")["Location"] == "/alpha"
     assert "Archived Project Name Role Settings rl" in admin.text("/settings/projects")
     admin.post("/rl/settings/unarchive")
     assert "archived" not in admin.text("/rl/jobs")

@@ -1,0 +1,184 @@
+"""Jobs on the overview: running, waiting and failed ones, and what ended since a moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform
+
+from jobs.ground import clock
+from jobs.models import Attempt, GpuUse, Job, Project
+from jobs.permissions import Actor
+from jobs.queueing.current_pass import Plan
+from jobs.readers.gpu_use import gpu_use_of
+from jobs.readers.wait_explanation import expected_starts
+from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason, WaitReason
+from monarch_client.wire import overview as wire
+
+MOST_BUSY, MOST_WAITING, MOST_CAUSES, MOST_ENDED = 5, 5, 5, 3
+# The failures that the overview shows.
+LATELY = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class JobNumbers:
+    """The numbers of unfinished and lately failed jobs, by project id."""
+
+    running: Counter[int]
+    waiting: Counter[int]
+    failed: Counter[int]
+    waiting_for: list[wire.WaitingFor]
+
+
+def job_numbers(projects: Sequence[Project]) -> JobNumbers:
+    """Count the jobs of these projects."""
+    rows = (
+        Job.objects.unfinished()
+        .filter(project__in=projects)
+        .values("project", "status", "wait_reason")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    running: Counter[int] = Counter()
+    waiting: Counter[int] = Counter()
+    reasons: Counter[str] = Counter()
+    for row in rows:
+        is_queued = row["status"] == JobStatus.QUEUED
+        (waiting if is_queued else running)[row["project"]] += row["n"]
+        if is_queued:
+            reasons[row["wait_reason"]] += row["n"]
+    failed = _failed(projects).values("project").annotate(n=Count("pk")).order_by()
+    return JobNumbers(
+        running,
+        waiting,
+        Counter({row["project"]: row["n"] for row in failed}),
+        [
+            wire.WaitingFor(reason=reason, label=_label(reason), jobs=number)
+            for reason, number in reasons.most_common()
+        ],
+    )
+
+
+def busy_jobs(projects: Sequence[Project]) -> list[wire.BusyJob]:
+    """Return the jobs with machines, those with the most GPUs first."""
+    newest_first = GpuUse.objects.order_by("-attempt_id")
+    jobs = (
+        Job.objects.unfinished()
+        .filter(project__in=projects)
+        .exclude(status=JobStatus.QUEUED)
+        .select_related("project", "submitted_by")
+        .prefetch_related(Prefetch("gpu_uses", newest_first, to_attr="newest_gpu_uses"))
+        .defer("spec", "spec_source")
+        .order_by("-gpu_count", "-num_nodes", "-pk")[:MOST_BUSY]
+    )
+    return [
+        wire.BusyJob(
+            id=job.pk,
+            project=job.project.slug,
+            name=job.name,
+            status=job.status,
+            status_label=JobStatus(job.status).label,
+            num_nodes=job.num_nodes,
+            gpu_type=job.gpu_type,
+            gpu_count=job.gpu_count,
+            gpu_use=gpu_use_of(job),
+            submitted_by=job.submitted_by.get_username(),
+            started_at=job.started_at,
+        )
+        for job in jobs
+    ]
+
+
+def waiting_jobs(actor: Actor, projects: Sequence[Project], plan: Plan) -> list[wire.WaitingJob]:
+    """Return the first queued jobs, held ones last, with their expected starts."""
+    queued = Job.objects.in_status(JobStatus.QUEUED).filter(project__in=projects)
+    jobs = list(
+        queued.select_related("project")
+        .defer("spec", "spec_source")
+        .order_by("held", "-priority", "pk")[:MOST_WAITING]
+    )
+    expected = expected_starts(actor, jobs, plan)
+    return [
+        wire.WaitingJob(
+            id=job.pk,
+            project=job.project.slug,
+            name=job.name,
+            num_nodes=job.num_nodes,
+            gpu_type=job.gpu_type,
+            gpu_count=job.gpu_count,
+            wait_reason=job.wait_reason,
+            message=job.message or _label(job.wait_reason),
+            since=job.created_at,
+            expected_at=expected.get(job.pk),
+        )
+        for job in jobs
+    ]
+
+
+def failures(projects: Sequence[Project]) -> list[wire.FailureCause]:
+    """Return the causes for which jobs failed lately, the most frequent first."""
+    newest = Attempt.objects.filter(job=OuterRef("pk")).order_by("-number")
+    title = newest.values(title=KeyTextTransform("title", "diagnosis"))[:1]
+    rows = list(
+        _failed(projects)
+        .annotate(title=Subquery(title))
+        .values("stop_reason", "title")
+        .annotate(n=Count("pk"), last=Max("pk"))
+        .order_by("-n", "-last")[:MOST_CAUSES]
+    )
+    last = Job.objects.select_related("project").only("name", "ended_at", "project__slug")
+    jobs = last.in_bulk([row["last"] for row in rows])
+    return [_cause(row, jobs[row["last"]]) for row in rows if row["last"] in jobs]
+
+
+def changes(projects: Sequence[Project], since: datetime) -> wire.Changes:
+    """Return what ended since a moment."""
+    ended = Job.objects.filter(project__in=projects, ended_at__gte=since)
+    ended = ended.filter(status__in=FINAL_STATUSES)
+    counts = ended.values_list("status").annotate(Count("pk")).order_by()
+    newest = ended.select_related("project").defer("spec", "spec_source")
+    return wire.Changes(
+        since=since,
+        counts=dict(counts),
+        newest=[
+            wire.EndedJob(
+                id=job.pk,
+                project=job.project.slug,
+                name=job.name,
+                status=job.status,
+                at=job.ended_at,
+            )
+            for job in newest.order_by("-ended_at")[:MOST_ENDED]
+        ],
+    )
+
+
+def _failed(projects: Sequence[Project]) -> QuerySet[Job]:
+    begin = clock.now() - LATELY
+    return Job.objects.filter(project__in=projects, status=JobStatus.FAILED, ended_at__gte=begin)
+
+
+def _cause(row: Mapping[str, Any], last: Job) -> wire.FailureCause:
+    reason, title = row["stop_reason"], row["title"] or ""
+    label = StopReason(reason).label if reason in StopReason.values else "Unknown reason"
+    return wire.FailureCause(
+        cause=title or label,
+        stop_reason=reason,
+        is_diagnosis=bool(title),
+        jobs=row["n"],
+        last_job=last.pk,
+        last_name=last.name,
+        last_project=last.project.slug,
+        last_at=last.ended_at,
+    )
+
+
+def _label(reason: str) -> str:
+    """Return the label of a wait's reason; a job that was just submitted has none yet."""
+    known = reason in WaitReason.values
+    return str(WaitReason(reason).label) if known else "Waits for the next scheduling pass"

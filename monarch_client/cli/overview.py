@@ -1,0 +1,95 @@
+"""mportal overview: what runs, waits and failed, GPUs, idle machines, and costs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import click
+
+from monarch_client.cli.jobs import gpu_use_text, project_option
+from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say
+from monarch_client.wire.overview import GpusOfType, IdleMachines, Overview, PoolGpus, Spending
+
+
+@click.command()
+@project_option
+@click.option("--all", "-a", "is_all", is_flag=True, help="Of all your projects.")
+@output_options
+@pass_session
+def overview(session: Session, *, project: str | None, is_all: bool, output: Output) -> None:
+    """Show what runs, waits and failed, GPUs, idle machines, and costs."""
+    found = session.client.overview(None if is_all else session.project(project))
+    output.one(found, lambda: _show(found), key="project")
+
+
+def _show(found: Overview) -> None:
+    say(f"{found.running} running, {found.waiting} waiting, {found.failed} failed in 24 h")
+    say(_spending(found.spending))
+    _section("Running", [
+        [str(job.id), job.name, job.project, job.status, job.machines, gpu_use_text(job.gpu_use)]
+        for job in found.busy_jobs
+    ])  # fmt: skip
+    _section("Waiting", [
+        [str(job.id), job.name, job.project, job.machines, _until(job.expected_at), job.message]
+        for job in found.waiting_jobs
+    ])  # fmt: skip
+    _section("Failed in 24 h", [
+        [str(row.jobs), row.cause, f"last {row.last_job} {row.last_name}"]
+        for row in found.failures
+    ])  # fmt: skip
+    _section("GPUs", [_gpus(row) for row in found.gpus])
+    _section(
+        f"Idle machines, {dollars(found.idle_usd_per_hour)} per hour",
+        [_idle(row) for row in found.idle],
+    )
+    _section("Next schedules", [
+        [row.schedule, row.project, _until(row.at)] for row in found.next_runs
+    ])  # fmt: skip
+    _section("Projects", [
+        [row.project, f"{row.running} running", f"{row.waiting} waiting", f"{row.failed} failed",
+         f"{dollars(row.spending.month_usd)} this month"]
+        for row in found.projects
+    ])  # fmt: skip
+
+
+def _section(title: str, rows: list[list[str]]) -> None:
+    """Print a table under its title; nothing where there are no rows."""
+    if rows:
+        say()
+        print_table([title, *[""] * (len(rows[0]) - 1)], rows)
+
+
+def _spending(row: Spending) -> str:
+    budget = "" if row.budget_usd is None else f" of {dollars(row.budget_usd)}"
+    return (
+        f"{dollars(row.today_usd)} today, {dollars(row.month_usd)} this month, "
+        f"{dollars(row.forecast_usd)}{budget} expected; {dollars(row.usd_per_hour)} per hour now"
+    )
+
+
+def _gpus(row: GpusOfType) -> list[str]:
+    use = "" if row.use is None else f"{row.use:.0f} % use"
+    held = f"{row.held} held" + (f", {row.idle} idle" if row.idle else "")
+    return [row.gpu, held, use, ", ".join(map(_used_of, [*row.pools, *row.fleet]))]
+
+
+def _used_of(row: PoolGpus) -> str:
+    return f"{row.name} {row.used} of {row.total} used"
+
+
+def _idle(row: IdleMachines) -> list[str]:
+    job = "" if row.job is None else f"job {row.job} {row.job_name}"
+    what = "GPUs idle" if row.is_busy else "cluster idle"
+    ends = "" if row.ends_at is None else f"until {_until(row.ends_at)}"
+    cost = "" if row.usd_per_hour is None else f"{dollars(row.usd_per_hour)} per hour"
+    return [row.cluster, job, row.machines, f"{what} {age(row.idle_since)}", ends, cost]
+
+
+def _until(moment: datetime | None) -> str:
+    """Return a future moment: `in 20 min`; empty if it is not known."""
+    if moment is None:
+        return ""
+    left = moment - datetime.now(timezone.utc)
+    return f"in {duration(left)}" if left.total_seconds() > 0 else "now"
