@@ -18,6 +18,7 @@ from monarch_client.attaching.errors import (
     SharedWorkersError,
     WorkersUnreachableError,
 )
+from monarch_client.attaching.reloading import SpawnedProcs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -71,14 +72,27 @@ class SharedHostMesh(HostMesh):  # type: ignore[misc]  # monarch has no types
     """A HostMesh whose workers serve other programs too: no call of this one ends them."""
 
     _owner = ""
+    # Those of its slices as well.
+    spawned: SpawnedProcs
 
     @classmethod
-    def of(cls, mesh: Any, owner: str) -> Self:
+    def of(cls, mesh: Any, owner: str, spawned: SpawnedProcs | None = None) -> Self:
         """Return the mesh itself as one of this class; `owner` is named in errors."""
         mesh.__class__ = cls
         shared: Self = mesh
         shared._owner = owner
+        shared.spawned = spawned or SpawnedProcs()
         return shared
+
+    def spawn_procs(self, *arguments: Any, **options: Any) -> Any:
+        """Spawn procs as Monarch does; they are noted in `spawned`."""
+        procs = super().spawn_procs(*arguments, **options)
+        self.spawned.add(procs)
+        return procs
+
+    def _new_with_shape(self, shape: Any) -> Self:
+        # A slice has the workers of others too.
+        return self.of(super()._new_with_shape(shape), self._owner, self.spawned)
 
     def shutdown(self) -> NoReturn:
         """Refuse: only the workers' owner ends them."""
@@ -92,7 +106,8 @@ class SharedHostMesh(HostMesh):  # type: ignore[misc]  # monarch has no types
 
     def with_python_executable(self, python_executable: str) -> Self:
         """Return a mesh that uses this interpreter; its workers are shared as well."""
-        return self.of(super().with_python_executable(python_executable), self._owner)
+        mesh = super().with_python_executable(python_executable)
+        return self.of(mesh, self._owner, self.spawned)
 
 
 def stop(meshes: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.submit import SPEC_FILE, Submission, given, job_envs, meshes_of
 from monarch_client.cli.terminal import complain, say, tell
 from monarch_client.errors import ClientError, InvalidSpecErrors, UnreachableError
-from monarch_client.gateway.opening import JOB_VARIABLE, find_job
+from monarch_client.gateway.opening import FOLDER_VARIABLE, JOB_VARIABLE, find_job
 from monarch_client.spec.documents import Document, documents_in
 from monarch_client.spec.text_edits import set_key
 from monarch_client.wire.jobs import Job
@@ -36,22 +36,43 @@ In the program:
     with connect() as meshes:  # or connect({job!r}) without `mportal attach`
         procs = meshes.NAME.spawn_procs(per_host={{"procs": 1}})
 """
+_NOTEBOOK = """\
+To drive it from a Jupyter notebook, run in a kernel of {prefix}:
+
+    from monarch_client.gateway import connect
+
+    connection = connect("{job}"{folder})
+    meshes = connection.meshes
+"""
 program_argument = click.argument("program", nargs=-1, type=click.UNPROCESSED)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("job", metavar="JOB", shell_complete=completion.job_ids)
+@click.option(
+    "--sync",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Have `connect()` send the changes in this folder first.",
+)
 @program_argument
 @project_option
 @pass_session
-def attach(session: Session, /, job: str, program: tuple[str, ...], project: str | None) -> None:
+def attach(
+    session: Session,
+    /,
+    job: str,
+    program: tuple[str, ...],
+    project: str | None,
+    folder: Path | None,
+) -> None:
     """Run a program here that drives the meshes of a running job, a number or a name.
 
     In the program, `connect()` of monarch_client.gateway returns the meshes. Without a program it
     opens a Python prompt with `meshes`. The exit code is the program's.
     """
     slug, number = find_job(session.client, job, project or session.config.project)
-    click.get_current_context().exit(_run(slug, number, program))
+    click.get_current_context().exit(_run(f"{slug}/{number}", folder, program))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -94,7 +115,7 @@ def dev(session: Session, /, program: tuple[str, ...], project: str | None, **op
         exits(BAD_REQUEST)
     tell(f"Job {job.id} ({job.name}): {job.url}")
     try:
-        code = _run_when_ready(session, job, program)
+        code = _run_when_ready(session, job, submission.workdir, program)
     finally:
         if is_kept:
             tell(f"The workers go on: mportal attach {job.id}, or mportal cancel {job.id}.")
@@ -127,7 +148,7 @@ def _place_of(source: str | None) -> tuple[str, Path]:
     return source, Path.cwd() if source == "-" else Path(source).parent
 
 
-def _run_when_ready(session: Session, job: Job, program: Sequence[str]) -> int:
+def _run_when_ready(session: Session, job: Job, folder: Path | None, program: Sequence[str]) -> int:
     """Wait until the job runs, and run the program; return the exit code."""
     progress = Progress()
     try:
@@ -141,17 +162,27 @@ def _run_when_ready(session: Session, job: Job, program: Sequence[str]) -> int:
     if job.is_final:
         progress.ended(job)
         return exit_code_of(job) or PORTAL_TROUBLE
-    return _run(job.project, job.id, program)
+    name = f"{job.project}/{job.id}"
+    if not program:
+        shown = "" if folder is None else f", sync={str(folder)!r}"
+        tell(_NOTEBOOK.format(prefix=sys.prefix, job=name, folder=shown))
+    return _run(name, folder, program)
 
 
-def _run(slug: str, number: int, program: Sequence[str]) -> int:
-    """Run the program, or a Python prompt, with the job that `connect` takes by default."""
+def _run(job: str, folder: Path | None, program: Sequence[str]) -> int:
+    """Run the program, or a Python prompt, with what `connect` takes by default.
+
+    That is the job, as PROJECT/NUMBER, and the folder of its code, if there is one.
+    """
     if not program and not sys.stdin.isatty():
-        say(_HOW_TO.format(job=number))
+        say(_HOW_TO.format(job=int(job.rpartition("/")[2])))
         return BAD_REQUEST
+    defaults = {JOB_VARIABLE: job}
+    if folder is not None:
+        defaults[FOLDER_VARIABLE] = str(folder.absolute())
     argv = list(program) or [sys.executable, "-i", "-m", "monarch_client.gateway.prompt"]
     try:
-        process = subprocess.Popen(argv, env={**os.environ, JOB_VARIABLE: f"{slug}/{number}"})
+        process = subprocess.Popen(argv, env={**os.environ, **defaults})
     except OSError as error:
         complain(f"{argv[0]} cannot be run: {error.strerror}.")
         return _NO_PROGRAM

@@ -245,6 +245,12 @@ class Submission:
         self._sent = sender.send_all(text, spec)
         return slug, self._sent
 
+    @property
+    def workdir(self) -> Path | None:
+        """The folder of this machine that is the job's work directory."""
+        source = self._parsed({}).local_sources().get("workdir")
+        return Folders(self._base).path_of(source) if source is not None else None
+
     def travels(self, envs: dict[str, str]) -> list[Travels]:
         """Return the files that would travel; exit if the specification is invalid."""
         try:

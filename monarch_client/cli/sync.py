@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import PORTAL_TROUBLE
 from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, output_options
@@ -27,7 +28,7 @@ _KIB = 1024
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", shell_complete=completion.job_ids)
 @click.argument(
     "path", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path()
 )

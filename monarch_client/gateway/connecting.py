@@ -11,30 +11,43 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from monarch_client.attaching.loss import LossAlarm
 from monarch_client.gateway import opening
 from monarch_client.gateway.data_links import WORKER
 from monarch_client.gateway.errors import OneJobError
-from monarch_client.gateway.linked_session import LinkedSession
 from monarch_client.gateway.meshes import Meshes
 from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxy_connection import ProxyConnection
+from monarch_client.gateway.synced_session import Folder, SyncedSession, folder_of
 from monarch_client.gateway.versions import refuse_others
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _SHUTDOWN_S = 1.0
 
 
-class Connection(LinkedSession[Meshes]):
+class Pickles(TypedDict, total=False):
+    """What may be pickled with `proxy=True`: arguments, and results."""
+
+    pickle: bool
+    pickle_results: bool
+
+
+class Connection(SyncedSession[Meshes]):
     """A session with Monarch's own classes: one for the life of the process."""
 
     kind = WORKER
 
-    def __init__(self, opened: Opening, away_limit_s: float | None) -> None:
+    def __init__(
+        self, opened: Opening, away_limit_s: float | None, folder: Folder | None = None
+    ) -> None:
         self._alarm = LossAlarm()
-        super().__init__(opened, away_limit_s)
+        super().__init__(opened, away_limit_s, folder)
 
     @property
     def is_attached(self) -> bool:
@@ -63,6 +76,14 @@ class Connection(LinkedSession[Meshes]):
         finally:
             self._alarm.close()
 
+    def _end_procs(self) -> None:
+        for mesh in self.meshes.attached().values():
+            mesh.spawned.end()
+
+    def _drop_modules(self, changed: Sequence[str]) -> None:
+        for mesh in self.meshes.attached().values():
+            mesh.spawned.drop_modules(changed)
+
     def _lose(self, error: Exception) -> None:
         self._alarm.report(error)
 
@@ -80,6 +101,7 @@ def connect(
     project: str | None = None,
     *,
     away_limit_s: float | None = None,
+    sync: Folder | bool | None = None,
     proxy: Literal[False] = False,
 ) -> Connection: ...
 
@@ -90,9 +112,9 @@ def connect(
     project: str | None = None,
     *,
     away_limit_s: float | None = None,
+    sync: Folder | bool | None = None,
     proxy: Literal[True],
-    pickle: bool = False,
-    pickle_results: bool = False,
+    **pickles: Unpack[Pickles],
 ) -> ProxyConnection: ...
 
 
@@ -101,28 +123,30 @@ def connect(
     project: str | None = None,
     *,
     away_limit_s: float | None = None,
+    sync: Folder | bool | None = None,
     proxy: bool = False,
-    pickle: bool = False,
-    pickle_results: bool = False,
+    **pickles: Unpack[Pickles],
 ) -> Connection | ProxyConnection:
     """Open a session in a running job, a number or a name, and attach Monarch to its workers.
 
     Without `job`: that of `mportal attach`. The portal and the token are those of `mportal login`
     or of MPORTAL_URL and MPORTAL_TOKEN. `away_limit_s` is how long the network may be away; by
-    default what the portal allows. `proxy`: return mesh proxies, which need no torchmonarch here;
-    `pickle` and `pickle_results` are for these (docs/reference/proxies.md).
+    default what the portal allows. `sync`: a folder whose code all nodes get before, as by
+    `mportal sync`; by default that of `mportal dev --workdir`. `proxy`: return mesh proxies, which
+    need no torchmonarch here; `pickle` and `pickle_results` are for these
+    (docs/reference/proxies.md).
     OneJobError: this process has connected before. Other AttachErrors, ClientErrors: no session.
     """
     chosen = job or os.environ.get(opening.JOB_VARIABLE, "")
     if proxy:
         with opening.opened_session(chosen, project) as opened:
-            return ProxyConnection(
-                opened, away_limit_s, pickle=pickle, pickle_results=pickle_results
-            )
-    return _connect_monarch(chosen, project, away_limit_s)
+            return ProxyConnection(opened, away_limit_s, folder_of(sync), **pickles)
+    return _connect_monarch(chosen, project, away_limit_s, folder_of(sync))
 
 
-def _connect_monarch(job: str | int, project: str | None, away_limit_s: float | None) -> Connection:
+def _connect_monarch(
+    job: str | int, project: str | None, away_limit_s: float | None, folder: Folder | None
+) -> Connection:
     global _connection  # noqa: PLW0603 - Monarch has one client a process
     with _lock:
         if _connection is not None:
@@ -131,7 +155,7 @@ def _connect_monarch(job: str | int, project: str | None, away_limit_s: float | 
                 "another job. Use a process for each job."
             )
         with opening.opened_session(job, project) as opened:
-            _connection = Connection(opened, away_limit_s)
+            _connection = Connection(opened, away_limit_s, folder)
         return _connection
 
 

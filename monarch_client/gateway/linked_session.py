@@ -39,6 +39,7 @@ class LinkedSession(ABC, Generic[MeshesT]):
             self._check(hello)
             self._hosts = {int(each["rank"]): str(each["host"]) for each in hello["workers"]}
             self._link.wait_until_ready()
+            self._begin()
             self._attach(hello)
         except BaseException:
             self.close()
@@ -76,6 +77,9 @@ class LinkedSession(ABC, Generic[MeshesT]):
         finally:
             self._link.close()
             self._folder.remove()
+
+    def _begin(self) -> None:
+        """Do what comes before the program is attached."""
 
     @abstractmethod
     def _check(self, hello: dict[str, Any]) -> None:

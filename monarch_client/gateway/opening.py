@@ -16,6 +16,8 @@ from monarch_client.rest.config import load, project_of, signed_in
 
 # Set by `mportal attach` for its program: PROJECT/NUMBER.
 JOB_VARIABLE = "MPORTAL_ATTACH"
+# Set by `mportal dev` and `mportal attach --sync` for their programs: the folder of the code.
+FOLDER_VARIABLE = "MPORTAL_SYNC"
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
-from monarch_client.gateway.linked_session import LinkedSession
 from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxies import MeshesProxy, connect_proxies
+from monarch_client.gateway.synced_session import Folder, SyncedSession
 from monarch_client.gateway.versions import refuse_other_python
 
 log = logging.getLogger("monarch_client.gateway")
@@ -16,7 +17,13 @@ log = logging.getLogger("monarch_client.gateway")
 _LONGER_THAN_ANY_LIMIT_S = 3600.0
 
 
-class ProxyConnection(LinkedSession[MeshesProxy]):
+_NO_RELOAD = ValueError(
+    "reload is for programs with torchmonarch. With proxies, close this connection and connect "
+    "again: the new one imports the new code."
+)
+
+
+class ProxyConnection(SyncedSession[MeshesProxy]):
     """A session with mesh proxies; a process may have several, in different jobs."""
 
     kind = "proxy"
@@ -25,12 +32,13 @@ class ProxyConnection(LinkedSession[MeshesProxy]):
         self,
         opened: Opening,
         away_limit_s: float | None,
+        folder: Folder | None = None,
         *,
         pickle: bool = False,
         pickle_results: bool = False,
     ) -> None:
         self._pickles = pickle, pickle_results
-        super().__init__(opened, away_limit_s)
+        super().__init__(opened, away_limit_s, folder)
 
     def _check(self, hello: dict[str, Any]) -> None:
         if any(self._pickles):
@@ -58,3 +66,9 @@ class ProxyConnection(LinkedSession[MeshesProxy]):
     def _lose_hosts(self, error: Exception) -> None:
         # Calls to other hosts go on; those to the lost ones raise what the driver gets.
         log.error("%s", error)
+
+    def _end_procs(self) -> None:
+        raise _NO_RELOAD
+
+    def _drop_modules(self, changed: Sequence[str]) -> None:
+        raise _NO_RELOAD

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from monarch_client.runner.base.config import NodeFolder
 
-_RUNTIME = ("__init__", "admin", "attaching", "portal", "reporting", "requesting")
+_RUNTIME = ("__init__", "admin", "attaching", "portal", "reloading", "reporting", "requesting")
 _PROXIES = (
     "__init__",
     "__main__",
