@@ -5,6 +5,7 @@ Used by processes of meshes and by programs on laptops. Objects that exist keep 
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import sys
@@ -29,10 +30,12 @@ def drop_modules(folder: str, changed: Iterable[str]) -> list[str]:
         if name != "__main__" and _file_of(module).startswith(top + os.sep)
     }
     dropped = {name for name, module in ours.items() if _file_of(module) in paths}
+    imports = {name: _imports_of(module) for name, module in ours.items()} if dropped else {}
     while more := {
         name
         for name, module in ours.items()
-        if name not in dropped and (_is_inside(name, dropped) or _uses(module, dropped))
+        if name not in dropped
+        and (_is_inside(name, dropped) or imports[name] & dropped or _uses(module, dropped))
     }:
         dropped |= more
     for name in dropped:
@@ -52,6 +55,29 @@ def _is_inside(name: str, dropped: set[str]) -> bool:
     """Whether a module is in a dropped package: it would be no attribute of the new one."""
     above = name.rpartition(".")[0]
     return bool(above) and (above in dropped or _is_inside(above, dropped))
+
+
+def _imports_of(module: ModuleType) -> set[str]:
+    """Return the names that the source of a module imports, as far as they may be modules.
+
+    A module keeps no trace of where it has a number or a text from.
+    """
+    try:
+        with open(_file_of(module), "rb") as file:  # noqa: PTH123
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = (module.__package__ or "").split(".")
+            above = above[: len(above) - node.level + 1] if node.level else []
+            source = ".".join([*above, *filter(None, [node.module])])
+            found.add(source)
+            found.update(f"{source}.{alias.name}" for alias in node.names)
+    return found
 
 
 def _uses(module: ModuleType, dropped: set[str]) -> bool:

@@ -26,10 +26,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "sy_by_instance.py": "import sy_base\nit = sy_base.Base()\ndel sy_base\n",
         "sy_by_module.py": "import sy_base as other\n",
         "sy_by_both.py": "import sy_by_module\n",
+        "sy_by_value.py": "from sy_base import VALUE\n",
         "sy_alone.py": "import os\n",
         "sy_pkg/__init__.py": "",
         "sy_pkg/inner.py": "VALUE = 1\n",
         "sy_pkg/other.py": "VALUE = 1\n",
+        "sy_pkg/near.py": "from . import inner\n",
+        "sy_pkg/far.py": "from .inner import VALUE\n",
     }.items():
         (tmp_path / name).write_text(text)
     yield tmp_path
@@ -38,7 +41,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_changed_module_goes_with_all_that_use_it(project):
-    users = ["sy_by_class", "sy_by_function", "sy_by_instance", "sy_by_module", "sy_by_both"]
+    users = [
+        "sy_by_value",
+        "sy_by_class",
+        "sy_by_function",
+        "sy_by_instance",
+        "sy_by_module",
+        "sy_by_both",
+    ]
     for name in [*users, "sy_alone"]:
         importlib.import_module(name)
     alone = sys.modules["sy_alone"]
@@ -51,9 +61,11 @@ def test_a_changed_module_goes_with_all_that_use_it(project):
 def test_a_module_of_a_package_goes_alone_and_comes_back_into_it(project):
     package = importlib.import_module("sy_pkg")
     importlib.import_module("sy_pkg.other")
-    importlib.import_module("sy_pkg.inner")
+    importlib.import_module("sy_pkg.near")
+    importlib.import_module("sy_pkg.far")
     (project / "sy_pkg" / "inner.py").write_text("VALUE = 22\n")
-    assert drop_modules(str(project), ["sy_pkg/inner.py"]) == ["sy_pkg.inner"]
+    users = ["sy_pkg.far", "sy_pkg.inner", "sy_pkg.near"]
+    assert drop_modules(str(project), ["sy_pkg/inner.py"]) == users
     assert not hasattr(package, "inner")
     assert importlib.import_module("sy_pkg.inner").VALUE == 22
     assert importlib.import_module("sy_pkg") is package
