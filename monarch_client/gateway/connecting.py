@@ -32,7 +32,7 @@ _SHUTDOWN_S = 1.0
 
 
 class Pickles(TypedDict, total=False):
-    """What may be pickled with `proxy=True`: arguments, and results."""
+    """The values that may be pickled with `proxy=True`: arguments, and results."""
 
     pickle: bool
     pickle_results: bool
