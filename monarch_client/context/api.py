@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from monarch_client.context.calls import method_call, new_actor, new_id, task_call
+from monarch_client.context.calls import method_call, new_actor, task_call
 from monarch_client.context.errors import GetTimeoutError
+from monarch_client.context.ids import new_id
 from monarch_client.context.options import ActorOptions, TaskOptions
 from monarch_client.context.refs import ActorHandle, ObjectRef
 from monarch_client.context.values import ERROR, Payload, from_payload, to_payload

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 from monarch_client.context.amounts import actor_shape, task_shape
+from monarch_client.context.code import code_of
+from monarch_client.context.ids import new_id
 from monarch_client.context.options import ActorOptions, Lifetime, RuntimeEnv, TaskOptions
 from monarch_client.context.refs import ObjectRef
-from monarch_client.context.values import pickled
+from monarch_client.context.values import pickled_arguments
 from monarch_client.context.wire import Call, NewActor
 
-ID_BYTES = 16
 CONSTRUCTOR = "__init__"
-
-
-def new_id() -> bytes:
-    """Return an id that no other object has."""
-    return os.urandom(ID_BYTES)
 
 
 def task_call(
@@ -78,9 +72,9 @@ def _call(
     kwargs: Mapping[str, Any] | None,
 ) -> Call:
     call = _arguments(name, args, kwargs)
-    call.code, inside = pickled(function)
-    call.digest = blake2b(call.code, digest_size=ID_BYTES).digest()
-    call.holds += inside
+    code = code_of(function)
+    call.code, call.digest = code.data, code.digest
+    call.holds += code.refs
     return call
 
 
@@ -98,7 +92,7 @@ def _arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None)
             call.places.append(key)
             call.needs.append(value.id)
             plain_kwargs[key] = None
-    call.args, inside = pickled((plain_args, plain_kwargs))
+    call.args, inside = pickled_arguments(plain_args, plain_kwargs)
     call.holds += inside
     return call
 

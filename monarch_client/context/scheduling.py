@@ -122,8 +122,11 @@ class Scheduler:
         self._queued.discard(call)
         return was_queued
 
-    def assign(self) -> list[Assignment]:
-        """Give allocations to calls that fit now, the oldest first; return what was given."""
+    def assign(self, *, ahead: bool = True) -> list[Assignment]:
+        """Give allocations to calls that fit now, the oldest first; return what was given.
+
+        With `ahead` others may follow the short calls of an allocation.
+        """
         if not self._queued:
             return []
         given: dict[Allocation, Assignment] = {}
@@ -132,7 +135,8 @@ class Scheduler:
         while heads:
             _, shape = heapq.heappop(heads)
             if not self._give_allocation(shape, given):
-                self._give_ahead(shape, given)
+                if ahead:
+                    self._give_ahead(shape, given)
             elif head := self._head(shape):
                 heapq.heappush(heads, (head.order, shape))
         return list(given.values())

@@ -37,6 +37,13 @@ class RemoteTraceback(Exception):  # noqa: N818 - shown as the cause of an error
         return f"\n{self.args[0]}"
 
 
+def pickled_arguments(args: list[Any], kwargs: dict[str, Any]) -> tuple[bytes, tuple[bytes, ...]]:
+    """Pickle the arguments of a call: plain ones without a pickler that looks at each object."""
+    if all(type(each) in _PLAIN for each in (*args, *kwargs.values())):
+        return pickle.dumps((args, kwargs), _PROTOCOL), ()
+    return pickled((args, kwargs))
+
+
 def to_payload(value: object) -> Payload:
     """Pickle a value."""
     data, refs = pickled(value)

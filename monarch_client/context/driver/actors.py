@@ -15,6 +15,7 @@ from monarch_client.context.wire import Call, Done, Interrupt, NewActor
 
 # The driver as a caller; executors have their numbers.
 DRIVER = 0
+_MOST_SENT = 64
 
 
 class Actor:
@@ -30,6 +31,8 @@ class Actor:
         # By caller: its calls that were not sent, in order.
         self.waiting: dict[int, deque[PendingCall]] = {}
         self.sent: dict[bytes, PendingCall] = {}
+        # More are sent once half of them have ended: many in one message.
+        self.most_sent = max(_MOST_SENT, 2 * new.max_concurrency)
 
     @property
     def id(self) -> bytes:
@@ -97,7 +100,7 @@ class Actors:
             del self._starting[actor.id]
             executor = actor.executor = self._pool.acquire(allocation.devices, fresh=True)
             executor.allocation, executor.actor = allocation, actor.id
-            self._send(actor, actor.construction)
+            self._send(actor, [actor.construction])
             for caller in list(actor.waiting):
                 self._send_next(actor, caller)
 
@@ -133,6 +136,9 @@ class Actors:
         pending = actor.sent.pop(done.id, None)
         if pending is not None:
             self._end_call(pending, done.payload)
+        if actor.waiting and len(actor.sent) <= actor.most_sent // 2:
+            for caller in list(actor.waiting):
+                self._send_next(actor, caller)
 
     def on_ended(self, executor: Executor, status: int) -> None:
         """Let the calls of an actor fail whose process has ended."""
@@ -163,22 +169,27 @@ class Actors:
         calls = actor.waiting.get(caller)
         if calls is None or actor.executor is None:
             return
-        while calls and calls[0].is_ready:
+        sendable = []
+        while calls and calls[0].is_ready and len(actor.sent) < actor.most_sent:
             pending = calls.popleft()
             if pending.failure is not None:
                 self._end_call(pending, pending.failure)
             else:
                 actor.sent[pending.call.id] = pending
-                self._send(actor, pending)
+                sendable.append(pending)
+        self._send(actor, sendable)
         if not calls:
             actor.waiting.pop(caller, None)
 
-    def _send(self, actor: Actor, pending: PendingCall) -> None:
+    def _send(self, actor: Actor, calls: list[PendingCall]) -> None:
         executor = actor.executor
         if executor is None:
             raise AssertionError  # only sent to actors that have one
-        executor.calls[pending.call.id] = None
-        executor.send(pending.message(executor, actor.new.max_concurrency))
+        for pending in calls:
+            executor.calls[pending.call.id] = None
+        if calls:
+            concurrency = actor.new.max_concurrency
+            executor.send(b"".join(pending.message(executor, concurrency) for pending in calls))
 
     def _end_call(self, pending: PendingCall, payload: Payload) -> None:
         self._calls.pop(pending.call.id, None)

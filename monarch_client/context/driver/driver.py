@@ -75,7 +75,9 @@ class Driver:
         else:
             self.tasks.submit(call)
         self._hold(executor, call.id)
-        self._settle()
+        self._drop_references()
+        # What follows running tasks is sent when one of them ends: many in one message.
+        self.tasks.pump(ahead=False)
 
     def create_actor(self, new: NewActor, executor: Executor | None) -> bytes:
         """Take an actor, or find it by its name; return its id."""

@@ -178,6 +178,7 @@ class ExecutorPool:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._forget_unsent()
         for executor in self._executors.values():
             executor.tasks.close()
             executor.control.close()
@@ -212,11 +213,19 @@ class ExecutorPool:
                 each.close()
         self.loop.expect_room(self._control, None)
 
+    def _forget_unsent(self) -> None:
+        for _, sockets in self._unsent:
+            for each in sockets:
+                each.close()
+        self._unsent.clear()
+
     def _read_zygote(self) -> None:
         try:
             data = self._control.recv(_LARGEST_MESSAGE)
         except BlockingIOError:
             return
+        except ConnectionError:
+            data = b""
         if not data:
             self._lose_all()
             return
@@ -246,7 +255,7 @@ class ExecutorPool:
         """Start another zygote after the end of this one, which has ended its executors."""
         self.loop.remove(self._control)
         self._process.wait()
-        self._unsent.clear()
+        self._forget_unsent()
         self._process, self._control = _started_zygote()
         self.start()
         for number in list(self._executors):

@@ -57,9 +57,9 @@ class Tasks:
         self._tasks[call.id] = task
         task.pending.await_arguments()
 
-    def pump(self) -> None:
-        """Start the tasks that fit now."""
-        for assignment in self._scheduler.assign():
+    def pump(self, *, ahead: bool = True) -> None:
+        """Start the tasks that fit now; with `ahead`, send others to follow short ones."""
+        for assignment in self._scheduler.assign(ahead=ahead):
             self._send(assignment)
         while recalled := self._scheduler.recall():
             allocation, count = recalled
