@@ -120,6 +120,9 @@ class TaskConnection:
     def _handle(self, request: _Request) -> None:
         if isinstance(request, Hello):
             self._executor = self._requests.find_executor(request.executor)
+            if self._executor is None:
+                # Killed since: nothing would ever release what its requests make.
+                raise EOFError
             return
         if isinstance(request, StopWaiting):
             if self._waiter is not None:
