@@ -84,4 +84,4 @@ def test_every_reference_ends_while_processes_are_killed(seed: int) -> None:
         assert eventually(lambda: not context._driver.scheduler.allocations)
         assert len(context._driver.tasks) == 0
         # `put` handles the references that were deleted before.
-        assert eventually(lambda: context.put(0) and len(context._driver.objects) <= 1)
+        assert eventually(lambda: context.put(0) is not None and len(context._driver.objects) <= 1)
