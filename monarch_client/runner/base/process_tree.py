@@ -21,7 +21,7 @@ NODE_MARK = "MPORTAL_NODE_ROOT"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # Of /proc/PID/stat, counted from the state.
-_START_TIME = 19
+_PARENT, _SESSION, _START_TIME = 1, 3, 19
 
 
 def become_subreaper() -> None:
@@ -81,7 +81,7 @@ def started_at(pid: int) -> int | None:
 def _parent_of(pid: int) -> int | None:
     """Return the parent of a live process; None if it has ended or is a zombie."""
     fields = _stat_of(pid)
-    return int(fields[1]) if fields else None
+    return int(fields[_PARENT]) if fields else None
 
 
 def _stat_of(pid: int) -> list[str]:
@@ -97,12 +97,27 @@ def _stat_of(pid: int) -> list[str]:
 
 def marked_processes(root: Path) -> list[int]:
     """Return the processes that the runner of node directory `root` started."""
-    mark = f"{NODE_MARK}={root}".encode()
+    return processes_with(NODE_MARK, str(root))
+
+
+def processes_with(variable: str, value: str) -> list[int]:
+    """Return the processes that were started with this value of an environment variable."""
+    mark = f"{variable}={value}".encode()
     found = []
     for pid in _all_pids():
         with contextlib.suppress(OSError):
             if mark in Path("/proc", str(pid), "environ").read_bytes().split(b"\0"):
                 found.append(pid)
+    return found
+
+
+def members_of_session(leader: int) -> list[int]:
+    """Return the live processes of the session that a process leads, or has led."""
+    found = []
+    for pid in _all_pids():
+        fields = _stat_of(pid)
+        if fields and int(fields[_SESSION]) == leader:
+            found.append(pid)
     return found
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from monarch_client.runner.node_streams.messages import DATA, END, EXIT, MAX_BYTES, receive
+from monarch_client.runner.node_streams.caller_input import CallerInput, cancel, complete
+from monarch_client.runner.node_streams.messages import DATA, END, EXIT, MAX_BYTES
 from monarch_client.runner.node_streams.opening import RefusedError
 
 if TYPE_CHECKING:
@@ -34,20 +35,16 @@ async def _carry(
     stream: NodeStream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     """Carry bytes until both directions have ended, or the stream is lost."""
-    has_ended = asyncio.Event()
-    inward = asyncio.ensure_future(_to_port(stream, writer, has_ended))
-    outward = asyncio.ensure_future(_from_port(reader, stream))
-    over = asyncio.ensure_future(has_ended.wait())
-    tasks = [inward, outward, over]
+    source = CallerInput(stream)
+    reading = asyncio.ensure_future(source.read())
+    works = [
+        asyncio.ensure_future(_to_port(source, writer)),
+        asyncio.ensure_future(_from_port(reader, stream)),
+    ]
     try:
-        await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
-        if outward.done():
-            outward.result()
-            await asyncio.wait({inward, over}, return_when=asyncio.FIRST_COMPLETED)
+        await complete(works, reading)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel([*works, reading])
 
 
 async def _connect(
@@ -64,19 +61,10 @@ async def _connect(
         raise RefusedError(f"The node cannot connect to {host}:{port}: {why}.") from error
 
 
-async def _to_port(
-    stream: NodeStream, writer: asyncio.StreamWriter, has_ended: asyncio.Event
-) -> None:
-    """Read the stream to its own end, which nothing else notices after END."""
-    while True:
-        kind, content = await receive(stream.reader)
-        if kind == DATA:
-            writer.write(content)
-            await writer.drain()
-        elif kind == END:
-            has_ended.set()
-            if writer.can_write_eof():
-                writer.write_eof()
+async def _to_port(source: CallerInput, writer: asyncio.StreamWriter) -> None:
+    await source.feed(writer)
+    if writer.can_write_eof() and not writer.is_closing():
+        writer.write_eof()
 
 
 async def _from_port(reader: asyncio.StreamReader, stream: NodeStream) -> None:

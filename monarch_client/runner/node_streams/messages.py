@@ -7,11 +7,13 @@ TLS through a link has no half-close: END is one. In both services DATA flows un
 | DATA | both | input or output |
 | END | both | nothing: no DATA follows from here |
 | ERRORS | shell | output on standard error |
+| TAKEN | node | how many bytes of the caller's DATA were taken: a decimal number |
 | SIZE | caller | rows and columns of the terminal: JSON, two numbers |
 | SIGNAL | caller | the name of a signal, such as INT |
 | EXIT | node | the last message: of a shell JSON, {"code": number} or {"why": sentence} |
 
-The caller closes the stream once it has read EXIT: a close before that may overtake bytes.
+The caller sends at most WINDOW_BYTES beyond what was taken. It closes the stream once it has read
+EXIT: a close before that may overtake bytes.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
     import asyncio
     from typing import BinaryIO
 
-DATA, END, ERRORS, SIZE, SIGNAL, EXIT = b"d", b"e", b"r", b"w", b"s", b"x"
+DATA, END, TAKEN, EXIT = b"d", b"e", b"t", b"x"
+ERRORS, SIZE, SIGNAL = b"r", b"w", b"s"
 _HEAD = struct.Struct(">cI")
 # Of one message's content.
 MAX_BYTES = 256 * 1024
+WINDOW_BYTES = 4 * 1024 * 1024
 
 
 class MessageError(OSError):

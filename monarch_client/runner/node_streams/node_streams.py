@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.certificates import CertificateError, ensure_leaf
+from monarch_client.runner.base.small_files import write_private
 from monarch_client.runner.code_sync.keeping import PortalAddress
 from monarch_client.runner.code_sync.node_code import CodeSettings
-from monarch_client.runner.node_streams.settings import StreamSettings, write_settings
+from monarch_client.runner.node_streams.settings import (
+    ShellSettings,
+    StreamSettings,
+    write_settings,
+)
+from monarch_client.runner.programs import environment
 from monarch_client.runner.programs.side_process import SideProcess
 
 if TYPE_CHECKING:
@@ -62,5 +70,27 @@ class NodeStreams:
             str(place.folder.workdir),
             PortalAddress(config.portal_url, config.portal_file, config.token, config.attempt_id),
         )
-        settings = StreamSettings(place.rank, addresses, config.node_port, str(certificates), code)
+        settings = StreamSettings(
+            place.rank,
+            addresses,
+            config.node_port,
+            str(certificates),
+            code,
+            self._shell_settings(),
+        )
         write_settings(file, settings)
+
+    def _shell_settings(self) -> ShellSettings:
+        place = self._place
+        env = environment.shell_environment(place)
+        # The user's own file may put another interpreter in front.
+        first = shlex.quote(env["PATH"].partition(os.pathsep)[0])
+        prompt = f"[job {place.config.job_id} rank {place.rank}] \\w\\$ "
+        lines = [
+            "[ -f ~/.bashrc ] && . ~/.bashrc",
+            f"PATH={first}:$PATH",
+            f"PS1={shlex.quote(prompt)}",
+        ]
+        startup_file = place.folder.script("shell")
+        write_private(startup_file, "\n".join([*lines, ""]))
+        return ShellSettings(str(place.folder.workdir), env, str(startup_file))

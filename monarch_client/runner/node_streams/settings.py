@@ -13,14 +13,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+class ShellSettings(NamedTuple):
+    """The directory and environment of shells, and the file that interactive ones read."""
+
+    cwd: str
+    env: dict[str, str]
+    startup_file: str
+
+
 class StreamSettings(NamedTuple):
-    """All that the process needs. `addresses` are the nodes' by rank."""
+    """All that the process needs. `addresses` are the nodes' by rank; `shells`, how they start."""
 
     rank: int
     addresses: list[str]
     port: int
     certificates: str
     code: CodeSettings
+    shells: ShellSettings
 
 
 def write_settings(file: Path, settings: StreamSettings) -> None:
@@ -33,4 +42,5 @@ def read_settings(file: Path) -> StreamSettings:
     raw = json.loads(file.read_text(encoding="utf-8"))
     code = CodeSettings(*raw["code"])
     raw["code"] = code._replace(portal=PortalAddress(*code.portal))
+    raw["shells"] = ShellSettings(*raw["shells"])
     return StreamSettings(**raw)

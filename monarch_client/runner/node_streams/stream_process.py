@@ -16,6 +16,7 @@ from monarch_client.runner.node_streams.dialing import Dialer
 from monarch_client.runner.node_streams.forward import serve_forward
 from monarch_client.runner.node_streams.server import NodeServer
 from monarch_client.runner.node_streams.settings import read_settings
+from monarch_client.runner.node_streams.shells import Shells
 
 if TYPE_CHECKING:
     from typing import Mapping
@@ -36,9 +37,10 @@ def main(settings_file: str) -> None:
     os._exit(0)
 
 
-def services_of(code: NodeCode) -> Mapping[str, Service]:
+def services_of(settings: StreamSettings, code: NodeCode) -> Mapping[str, Service]:
     """Return the services of a node by name; `opening.CALLERS` has who may open them."""
-    return {"forward": serve_forward, **code.services}
+    shells = Shells(settings.shells)
+    return {"forward": serve_forward, "shell": shells.serve, **code.services}
 
 
 async def _serve(settings: StreamSettings) -> None:
@@ -49,7 +51,7 @@ async def _serve(settings: StreamSettings) -> None:
     loop.add_signal_handler(signal.SIGTERM, over.set)
     certificates = Path(settings.certificates)
     code = NodeCode(settings.code, Dialer(settings.addresses, settings.port, certificates).dial)
-    server = NodeServer(services_of(code))
+    server = NodeServer(services_of(settings, code))
     await server.listen(settings.addresses[settings.rank], settings.port, certificates)
     await code.resume()
     await over.wait()

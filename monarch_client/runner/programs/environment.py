@@ -67,6 +67,15 @@ def monarch_environment(place: Place) -> dict[str, str]:
     return env
 
 
+def shell_environment(place: Place) -> dict[str, str]:
+    """Return the environment of a user's shell: that of the job, with its interpreter first."""
+    env = monarch_environment(place) if place.config.is_monarch else run_environment(place)
+    python = Path(python_of(place))
+    if python.is_absolute():
+        env["PATH"] = os.pathsep.join(filter(None, [str(python.parent), env.get("PATH", "")]))
+    return env
+
+
 def monarch_setting(config: AttemptConfig, name: str) -> str:
     """Return the value of a Monarch setting in the driver of an attempt."""
     return {**MONARCH_TUNING, **os.environ, **config.envs}[name]
@@ -113,6 +122,7 @@ def _base(place: Place) -> dict[str, str]:
         MPORTAL_PROJECT=config.project,
         MPORTAL_JOB_ID=str(config.job_id),
         MPORTAL_ATTEMPT=str(config.attempt_number),
+        MPORTAL_RANK=str(place.rank),
         MPORTAL_TOKEN=config.driver_token,
     )
     env[NODE_MARK] = str(place.folder.root)
