@@ -228,6 +228,13 @@ class LogAction(TextChoices):
     EXCLUDE_NODE = "exclude_node", "Exclude the node from later attempts"
 
 
+class GatewayKind(TextChoices):
+    """The kind of a laptop's session in a job."""
+
+    ATTACH = "attach", "Program"
+    SSH = "ssh", "Shell"
+
+
 class GatewayState(TextChoices):
     """The state of a laptop's session in a job."""
 

@@ -13,6 +13,7 @@ from jobs.gateway.background import Background
 from jobs.gateway.links import Link, Side
 from jobs.gateway.rates import Bucket, Meter
 from jobs.gateway.streams import HeadStream, Message, SessionStream, csr_in, number_in
+from jobs.statuses import GatewayKind
 from monarch_client.runner.gateway.links import NODE, PROXY, WORKER
 
 # What heads send to all sessions of their attempt.
@@ -226,7 +227,8 @@ def _why_no_link(session: SessionStream, head: HeadStream | None, target: Messag
     if session.is_full:
         return "Too many links."
     kind = target["kind"]
-    if not isinstance(kind, str) or kind not in _GROUPS:
+    is_known = isinstance(kind, str) and kind in _GROUPS
+    if not is_known or (session.kind == GatewayKind.SSH and kind != NODE):
         return "There are no links of this kind."
     rank = number_in(target, "rank")
     if rank is None or not head.has_rank(rank, _GROUPS[kind]):

@@ -131,7 +131,7 @@ class Gateway:
 
     async def _serve_session(self, entry: rows.SessionEntry, connection: Connection) -> None:
         meter = self.exchange.meter_of(entry.user_id, entry.job_id)
-        session = SessionStream(connection, entry.session_id, entry.attempt_id, meter)
+        session = SessionStream(connection, entry.session_id, entry.attempt_id, meter, entry.kind)
         connection.keep_alive(ends_silence=True)
         await session.send(
             "welcome",

@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from jobs.gateway.links import MOST_PENDING, Link
 from jobs.gateway.listeners import Connection
 from jobs.gateway.rates import Bucket, Meter
+from jobs.statuses import GatewayKind
 
 log = logging.getLogger(__name__)
 
@@ -85,12 +86,18 @@ class SessionStream(Stream):
     """
 
     def __init__(
-        self, connection: Connection, session_id: int, attempt_id: int, meter: Meter
+        self,
+        connection: Connection,
+        session_id: int,
+        attempt_id: int,
+        meter: Meter,
+        kind: GatewayKind,
     ) -> None:
         super().__init__(connection)
         self.session_id = session_id
         self.attempt_id = attempt_id
         self.meter = meter
+        self.kind = kind
         self.links: dict[int, Link] = {}
         self.signing: dict[int, int] = {}
         self._messages = Bucket(SESSION_MESSAGES_PER_S)

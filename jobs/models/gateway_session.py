@@ -1,4 +1,4 @@
-"""Gateway sessions: programs outside of a job that are attached to its workers."""
+"""Gateway sessions: programs outside of a job that are attached to its workers, and shells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models import Q
 from jobs.ground import clock
 from jobs.models.api_token import ApiToken
 from jobs.models.attempt import Attempt
-from jobs.statuses import GatewayState
+from jobs.statuses import GatewayKind, GatewayState
 from monarch_client.runner.vocabulary.limits import MAX_AWAY_S
 
 TICKET_LIFE = timedelta(seconds=60)
@@ -31,9 +31,11 @@ class GatewaySessionQuerySet(models.QuerySet["GatewaySession"]):
 
 
 class GatewaySession(models.Model):
-    """A session of one program. `secret_digest` is that of its ticket until the first connection.
+    """A session of one program; a session of the kind SSH reaches nodes and no workers.
 
-    `seen_at` is the last moment at which its stream was connected; None before the first.
+    `purpose` is what an SSH session is for, as its user stated it. `secret_digest` is that of its
+    ticket until the first connection. `seen_at` is the last moment at which its stream was
+    connected; None before the first.
     """
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="gateway_sessions")
@@ -42,6 +44,13 @@ class GatewaySession(models.Model):
     )
     token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
     source = models.CharField(max_length=60, blank=True)
+    kind = models.CharField(
+        max_length=8,
+        choices=GatewayKind,
+        default=GatewayKind.ATTACH,
+        db_default=GatewayKind.ATTACH.value,
+    )
+    purpose = models.CharField(max_length=200, blank=True, default="", db_default="")
     state = models.CharField(max_length=8, choices=GatewayState, default=GatewayState.OPENING)
     created_at = models.DateTimeField(default=clock.now, editable=False)
     seen_at = models.DateTimeField(null=True, blank=True)

@@ -46,6 +46,8 @@ def _view(row: GatewaySession, *, can_end: bool) -> wire.GatewaySession:
         attempt=row.attempt.number,
         user=row.user.get_username(),
         source=row.source,
+        kind=row.kind,
+        purpose=row.purpose,
         state=row.state,
         created_at=row.created_at,
         seen_at=row.seen_at,

@@ -11,7 +11,7 @@ from jobs.ground import clock
 from jobs.models import ApiToken, GatewaySession
 from jobs.models.gateway_session import AWAY_LIMIT, TICKET_LIFE
 from jobs.permissions import Actor, require_attach
-from jobs.statuses import GatewayState
+from jobs.statuses import GatewayKind, GatewayState
 
 # A gateway process notes every two seconds which sessions are connected: this one has died.
 _UNSEEN_AFTER = timedelta(seconds=10)
@@ -50,7 +50,8 @@ def _why_to_close(session: GatewaySession) -> str:
         return "The token that opened it was revoked, or has expired."
     try:
         require_attach(Actor(session.user, token), session.attempt.job)
-        refuse_unreachable(session.attempt.job, session.attempt)
+        kind = GatewayKind(session.kind)
+        refuse_unreachable(session.attempt.job, session.attempt, kind)
     except (ConflictError, PermissionDeniedError) as error:
         return error.message
     return ""

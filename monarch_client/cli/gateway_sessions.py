@@ -1,4 +1,4 @@
-"""mportal sessions: list the programs that are attached to a job, and end their sessions."""
+"""mportal sessions: list the programs and shells that are attached to a job, and end them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import click
 from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.terminal import say
+from monarch_client.cli.terminal import one_line, say
 
 _MEGABYTE = 1_000_000
 
 COLUMNS: dict[str, Callable[[Any], str]] = {
     "ID": lambda row: str(row.id),
     "USER": lambda row: row.user,
+    "KIND": lambda row: row.kind,
     "STATE": lambda row: row.state,
     "OPENED": lambda row: f"{age(row.created_at)} ago",
     "FROM": lambda row: row.source,
     "SENT MB": lambda row: f"{row.bytes_up / _MEGABYTE:.1f}",
     "RECEIVED MB": lambda row: f"{row.bytes_down / _MEGABYTE:.1f}",
+    "FOR": lambda row: one_line(row.purpose),
     "REASON": lambda row: row.reason,
 }
 
@@ -43,7 +45,7 @@ def sessions(
     is_all: bool,
     ended: int | None,
 ) -> None:
-    """List the programs that are attached to a job's workers."""
+    """List the programs and shells that are attached to a job."""
     slug = session.project(project)
     if ended is not None:
         session.client.end_gateway_session(slug, job_id, ended)

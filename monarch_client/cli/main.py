@@ -57,6 +57,7 @@ class PortalGroup(LazyGroup):
             "dev": "attach:dev",
             "attach": "attach:attach",
             "sync": "sync:sync",
+            "ssh": "ssh:ssh",
             "sessions": "gateway_sessions:sessions",
         },
         "Machines and costs": {

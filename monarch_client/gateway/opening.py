@@ -45,8 +45,10 @@ class Opening:
 
 
 @contextmanager
-def opened_session(job: str | int, project: str | None) -> Iterator[Opening]:
-    """Open a session in a job, and end it if the block fails.
+def opened_session(
+    job: str | int, project: str | None, stated: dict[str, Any] | None = None
+) -> Iterator[Opening]:
+    """Open a session in a job, and end it if the block fails. `stated`: its kind and purpose.
 
     ClientError: the portal is not reached, or refuses it.
     """
@@ -54,7 +56,7 @@ def opened_session(job: str | int, project: str | None) -> Iterator[Opening]:
     with signed_in(config) as client:
         slug, number = find_job(client, job, project or config.project)
         _end_abandoned(client, config.url)
-        ticket = client.open_gateway_session(slug, number)
+        ticket = client.open_gateway_session(slug, number, stated)
         try:
             yield Opening(
                 config.url,

@@ -1,4 +1,4 @@
-"""Gateway sessions: programs outside of a job that are attached to its workers."""
+"""Gateway sessions: programs outside of a job that are attached to its workers, and shells."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from msgspec import Meta
 
 from monarch_client.wire.values import CHOICES, Moment
 
+GatewayKind: TypeAlias = Annotated[str, Meta(extra_json_schema={CHOICES: "GatewayKind"})]
 GatewayState: TypeAlias = Annotated[str, Meta(extra_json_schema={CHOICES: "GatewayState"})]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySession:
-    """A session of one program."""
+    """A session of one program, or of `mportal ssh`."""
 
     id: int
     attempt: Annotated[int, Meta(description="The number of the attempt that it is attached to.")]
     user: str
     source: Annotated[str, Meta(description="The network address of the request for it.")]
+    kind: GatewayKind = "attach"
+    purpose: Annotated[str, Meta(description="What a shell is for, as its user stated it.")] = ""
     state: GatewayState
     created_at: Moment
     seen_at: Annotated[Moment | None, Meta(description="When it was last connected.")]

@@ -15,7 +15,7 @@ from jobs.live.channel import publish_on_commit
 from jobs.models import Attempt, GatewayHead, GatewaySession, Job
 from jobs.models.api_token import token_digest
 from jobs.models.gateway_session import AWAY_LIMIT, TICKET_LIFE
-from jobs.statuses import GatewayState
+from jobs.statuses import GatewayKind, GatewayState
 
 # Renewed at every look of the gateway (`jobs/gateway/process.py`).
 HEAD_LEASE_S = 10.0
@@ -45,6 +45,7 @@ class SessionEntry(NamedTuple):
     job_id: int
     user_id: int
     secret: str
+    kind: GatewayKind
 
 
 class HeadEntry(NamedTuple):
@@ -84,7 +85,8 @@ def enter_session(secret: str) -> SessionEntry:
     session.save(update_fields=["former_digest", "secret_digest", "state", "seen_at"])
     attempt = session.attempt
     publish_on_commit(attempt.job)
-    return SessionEntry(session.pk, attempt.pk, attempt.job_id, session.user_id, following)
+    kind = GatewayKind(session.kind)
+    return SessionEntry(session.pk, attempt.pk, attempt.job_id, session.user_id, following, kind)
 
 
 def _refuse_late(session: GatewaySession) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -16,23 +18,49 @@ from jobs.live.channel import publish_on_commit
 from jobs.models import Attempt, GatewaySession, Job
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor, Verb, require, require_attach, verb_to_detach
-from jobs.statuses import Carrier, GatewayState, JobKind, JobStatus
+from jobs.statuses import Carrier, GatewayKind, GatewayState, JobKind, JobStatus
 
 TICKET_PREFIX = "mpg_"
+_LONGEST_PURPOSE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ShellPurpose:
+    """The purpose of a shell, as its user states it: the node, the command, the forwarded ports."""
+
+    rank: int
+    command: str = ""
+    forwards: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The purpose in one line."""
+        parts = [f"rank {self.rank}", self.command, *(f"-L {each}" for each in self.forwards)]
+        return ", ".join(filter(None, parts))[:_LONGEST_PURPOSE]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The purpose as the audit log stores it."""
+        given = {"command": self.command, "forwards": list(self.forwards)}
+        return {"rank": self.rank} | {name: value for name, value in given.items() if value}
 
 
 @transaction.atomic
-def open_session(actor: Actor, job: Job) -> tuple[GatewaySession, str]:
+def open_session(
+    actor: Actor, job: Job, shell: ShellPurpose | None = None
+) -> tuple[GatewaySession, str]:
     """Create a session in the open attempt of `job`, and return it with its ticket.
 
-    ConflictError: the job does not run. TooManySessionsError: at a limit.
+    With `shell` it is of the kind SSH. ConflictError: the job does not run. TooManySessionsError:
+    at a limit.
     """
     require_attach(actor, job)
     # Requests for one job, and those of one user, are counted one after the other.
     keep(job)
     type(actor.user).objects.select_for_update(no_key=True).get(pk=actor.user.pk)
     attempt = _attempt_of(job)
-    refuse_unreachable(job, attempt)
+    kind = GatewayKind.ATTACH if shell is None else GatewayKind.SSH
+    refuse_unreachable(job, attempt, kind)
     _refuse_too_many(actor, job)
     ticket = new_secret()
     session = GatewaySession.objects.create(
@@ -40,10 +68,14 @@ def open_session(actor: Actor, job: Job) -> tuple[GatewaySession, str]:
         user=actor.user,
         token=actor.token,
         source=actor.source[:60],
+        kind=kind,
+        purpose=shell.text if shell is not None else "",
         secret_digest=token_digest(ticket),
     )
-    record(actor, "open_gateway_session", job, after={"session": session.pk})
-    note_action(job, actor, "attach", f"Gateway session {session.pk} opened.")
+    stated = {"kind": kind.value, **shell.values} if shell is not None else {}
+    record(actor, "open_gateway_session", job, after={"session": session.pk, **stated})
+    purpose = f": {kind.value} to {shell.text}" if shell is not None else ""
+    note_action(job, actor, "attach", f"Gateway session {session.pk} opened{purpose}.")
     return session, ticket
 
 
@@ -82,27 +114,28 @@ def _attempt_of(job: Job) -> Attempt:
     if attempt is None:
         job.refresh_from_db()
         raise ConflictError(
-            f"Job {job.pk} is {JobStatus(job.status).label.lower()}: programs attach to running "
-            "jobs only."
+            f"Job {job.pk} is {JobStatus(job.status).label.lower()}: programs and shells attach "
+            "to running jobs only."
         )
     return attempt
 
 
-def refuse_unreachable(job: Job, attempt: Attempt) -> None:
-    """Raise ConflictError if no program may or can attach to the workers of `job`."""
-    if job.kind != JobKind.MONARCH:
+def refuse_unreachable(job: Job, attempt: Attempt, kind: GatewayKind) -> None:
+    """Raise ConflictError if no session of this kind may or can reach `job`."""
+    if job.kind != JobKind.MONARCH and kind == GatewayKind.ATTACH:
         raise ConflictError(
-            f"Job {job.pk} is a plain job: programs attach to the workers of Monarch jobs."
+            f"Job {job.pk} is a plain job: programs attach to the workers of Monarch jobs. For a "
+            f"shell on its nodes, run: mportal ssh {job.pk}"
         )
     if not job.request.waits_for_laptops and not job.project.laptops_may_attach:
         raise ConflictError(
-            f"Job {job.pk} has a driver of its own, and project {job.project.slug} does not allow "
+            f"Job {job.pk} has a program of its own, and project {job.project.slug} does not allow "
             "laptops in such jobs. One of its admins can; or start a job with `mportal dev`."
         )
     if attempt.carrier == Carrier.PULL:
         raise ConflictError(
-            f"The nodes of job {job.pk} do not reach this portal, so programs cannot attach to "
-            "its workers through it."
+            f"The nodes of job {job.pk} do not reach this portal, so neither programs nor "
+            "shells can reach them through it."
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from jobs.actions.attempts.open_gateway import open_session
+from jobs.actions.attempts.open_gateway import ShellPurpose, open_session
 from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.ground import clock
 from jobs.models import Attempt
@@ -121,6 +121,19 @@ def test_a_link_to_what_the_head_does_not_have_is_refused(
     program.send("link", link=3, generation=1, rank=1, kind="node")
     dial = head.read("dial")
     assert (dial["link"], dial["rank"], dial["kind"]) == (3, 1, "node")
+
+
+def test_a_session_for_shells_reaches_no_workers(
+    gateway: GatewayThread, head: Head, attempt: Attempt
+) -> None:
+    actor = Actor(attempt.job.submitted_by)
+    program = Program(gateway.url, open_session(actor, attempt.job, ShellPurpose(1))[1])
+    for number, kind in enumerate(("worker", "proxy")):
+        program.send("link", link=number, generation=1, kind=kind)
+        assert program.read("refused")["link"] == number
+    program.send("link", link=3, generation=1, rank=1, kind="node")
+    assert head.read("dial")["kind"] == "node"
+    program.close()
 
 
 def test_requests_for_signatures_are_numbered_and_limited(program: Program, head: Head) -> None:

@@ -13,6 +13,7 @@ from jobs.actions.attempts.gateway_streams import Traffic
 from jobs.gateway import rates
 from jobs.gateway.rates import Bucket, Meter
 from jobs.gateway.streams import SESSION_MESSAGES_PER_S, SessionStream
+from jobs.statuses import GatewayKind
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_messages_of_a_session_are_read_at_a_rate_by_number_and_size(slept: list
                 yield text
 
         opened: Any = connection()
-        stream = SessionStream(opened, 1, 1, Meter())
+        stream = SessionStream(opened, 1, 1, Meter(), GatewayKind.ATTACH)
         return len([message async for message in stream.messages()])
 
     assert asyncio.run(read(['{"op": "link"}'] * rate)) == rate

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.models import Attempt, GatewayHead, GatewaySession, Job, Project, User
+from jobs.models import Attempt, AuditEntry, GatewayHead, GatewaySession, Job, Project, User
+from jobs.reconcilers import gateway as reconciler
 from jobs.statuses import Carrier, GatewayState, JobKind, JobStatus, Role
 from tests.factories import make_attempt, make_job, make_member
 from tests.integration.api.conftest import Caller, caller_for
@@ -92,6 +93,46 @@ def test_a_job_that_takes_no_programs_says_so(
             rows.update(**fields)
     answer = member.post(sessions_of(job))
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+
+
+def test_a_shell_is_opened_in_a_plain_job_and_the_audit_has_what_it_is_for(
+    member: Caller, job: Job
+) -> None:
+    Job.objects.update(kind=JobKind.PLAIN)
+    shell = {
+        "kind": "ssh",
+        "rank": 1,
+        "command": "nvidia-smi -L",
+        "forwards": ["6006:localhost:6006"],
+    }
+    answer = member.post(sessions_of(job), shell)
+    assert answer.status_code == 201
+    session = GatewaySession.objects.get()
+    entry = AuditEntry.objects.get(verb="open_gateway_session")
+    assert entry.after == {"session": session.pk, **shell}
+    (row,) = member.get(sessions_of(job)).json()["results"]
+    assert (row["kind"], row["purpose"]) == ("ssh", "rank 1, nvidia-smi -L, -L 6006:localhost:6006")
+    # As the next look of the reconciler finds: it may stay.
+    reconciler.step(session.pk)
+    session.refresh_from_db()
+    assert session.ended_at is None
+
+
+def test_shells_take_the_rights_and_the_projects_permission_of_programs(
+    member: Caller, viewer: Caller, project: Project, job: Job
+) -> None:
+    shell = {"kind": "ssh"}
+    assert viewer.post(sessions_of(job), shell).status_code == 403
+    others = make_open_job(project, make_member(project), kind=JobKind.PLAIN)
+    assert member.post(sessions_of(others), shell).status_code == 403
+    assert member.post(sessions_of(job), {"kind": "telnet"}).status_code == 400
+    Project.objects.update(laptops_may_attach=False)
+    refused = member.post(sessions_of(job), shell)
+    assert refused.status_code == 409
+    assert "does not allow laptops" in refused.json()["detail"]
+    Project.objects.update(laptops_may_attach=True)
+    Attempt.objects.update(carrier=Carrier.PULL)
+    assert member.post(sessions_of(job), shell).status_code == 409
 
 
 def test_a_job_that_waits_for_laptops_takes_them_in_every_project(

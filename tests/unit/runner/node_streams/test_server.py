@@ -14,7 +14,7 @@ import pytest
 from monarch_client.runner.node_streams.dialing import Dialer
 from monarch_client.runner.node_streams.forward import serve_forward
 from monarch_client.runner.node_streams.messages import DATA, END, EXIT, TAKEN, pack, receive
-from monarch_client.runner.node_streams.opening import CALLERS, RefusedError
+from monarch_client.runner.node_streams.opening import CALLERS, NodeStream, RefusedError
 from monarch_client.runner.node_streams.server import NodeServer
 from tests.runner_harness import free_port
 from tests.unit.runner.node_streams.certificates import Certificates, opened, request, run

@@ -1,0 +1,201 @@
+"""Ports of this machine whose connections lead to ports that a node reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from monarch_client.attaching.errors import AttachError
+from monarch_client.gateway.node_stream import open_node_stream_async
+from monarch_client.runner.node_streams.messages import (
+    DATA,
+    END,
+    EXIT,
+    MAX_BYTES,
+    TAKEN,
+    WINDOW_BYTES,
+    pack,
+    receive,
+)
+
+_HOST = r"(\[[0-9a-fA-F:.]+\]|[^\[\]:]*)"
+_FORWARD = re.compile(rf"(?:{_HOST}:)?(\d+):{_HOST}:(\d+)")
+_LARGEST_PORT = 65535
+_LOOPBACK, _LOCALHOST = "127.0.0.1", "localhost"
+_BACKLOG = 64
+
+
+class PortInUseError(AttachError):
+    """A port of this machine that cannot be listened on."""
+
+    code = "port_in_use"
+
+
+@dataclass(frozen=True)
+class Forward:
+    """A port here, and the host and port that the node connects to."""
+
+    bind: str
+    port: int
+    host: str
+    host_port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Forward:
+        """Parse PORT or [BIND:]PORT:HOST:PORT. ValueError."""
+        if text.isdecimal():
+            text = f"{text}:{_LOCALHOST}:{text}"
+        found = _FORWARD.fullmatch(text)
+        if found is None:
+            raise ValueError(text)
+        bind, port, host, host_port = found.groups()
+        forward = cls(_plain(bind), int(port), _plain(host) or _LOCALHOST, int(host_port))
+        if forward.port > _LARGEST_PORT or not 0 < forward.host_port <= _LARGEST_PORT:
+            raise ValueError(text)
+        return forward
+
+    def __str__(self) -> str:
+        bind = f"{self.bind}:" if self.bind else ""
+        return f"{bind}{self.port}:{self.host}:{self.host_port}"
+
+
+class ForwardedPorts:
+    """The ports of one session. They are open from the begin; `serve` lets connections in."""
+
+    def __init__(self, forwards: Sequence[Forward], on_failure: Callable[[str], None]) -> None:
+        self._on_failure = on_failure
+        self._listeners: list[tuple[Forward, socket.socket]] = []
+        self._loop = asyncio.new_event_loop()
+        try:
+            for forward in forwards:
+                self._listeners.append((forward, _listener(forward)))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def addresses(self) -> list[tuple[Forward, str, int]]:
+        """The forwards with the addresses that listen here."""
+        return [(each, *listener.getsockname()[:2]) for each, listener in self._listeners]
+
+    def serve(self, node_socket: Path, rank: int) -> None:
+        """Begin to carry connections, in a thread."""
+        work = self._serve(node_socket, rank)
+        threading.Thread(target=self._loop.run_until_complete, args=(work,), daemon=True).start()
+
+    def close(self) -> None:
+        """Close the ports; the thread ends with the process."""
+        for _, listener in self._listeners:
+            listener.close()
+
+    async def _serve(self, node_socket: Path, rank: int) -> None:
+        for forward, listener in self._listeners:
+            carry = _carrier(forward, node_socket, rank, self._on_failure)
+            await asyncio.start_server(carry, sock=listener, limit=MAX_BYTES)
+        await asyncio.Event().wait()
+
+
+def _listener(forward: Forward) -> socket.socket:
+    bind = forward.bind or _LOOPBACK
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((bind, forward.port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        why = error.strerror or str(error)
+        raise PortInUseError(
+            f"Port {forward.port} of {bind} cannot be used here: {why}. Choose another one, such "
+            f"as -L 0:{forward.host}:{forward.host_port}"
+        ) from error
+    return listener
+
+
+def _carrier(
+    forward: Forward, node_socket: Path, rank: int, on_failure: Callable[[str], None]
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
+    """Return what serves a connection to a port here."""
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        to = {"host": forward.host, "port": forward.host_port}
+        try:
+            _, remote, out = await open_node_stream_async(node_socket, rank, "forward", **to)
+        except (AttachError, OSError) as error:
+            on_failure(str(error))
+            writer.transport.abort()
+            return
+        try:
+            await _Carried(reader, writer, remote, out).run()
+        except (OSError, EOFError):
+            pass  # one of both ends is gone
+        finally:
+            out.transport.abort()
+            writer.transport.abort()
+
+    return carry
+
+
+class _Carried:
+    """A local connection and its stream."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        remote: asyncio.StreamReader,
+        out: asyncio.StreamWriter,
+    ) -> None:
+        self._reader, self._writer, self._remote, self._out = reader, writer, remote, out
+        self._free = WINDOW_BYTES
+        self._has_room = asyncio.Event()
+
+    async def run(self) -> None:
+        """Carry bytes until both directions have ended."""
+        sending = asyncio.ensure_future(self._send())
+        try:
+            await self._receive()
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+
+    async def _send(self) -> None:
+        while content := await self._reader.read(MAX_BYTES):
+            while self._free < len(content):
+                self._has_room.clear()
+                await self._has_room.wait()
+            self._free -= len(content)
+            self._out.write(pack(DATA, content))
+            await self._out.drain()
+        self._out.write(pack(END))
+
+    async def _receive(self) -> None:
+        while True:
+            kind, content = await receive(self._remote)
+            if kind == DATA:
+                self._writer.write(content)
+                await self._writer.drain()
+            elif kind == TAKEN:
+                self._free += int(content)
+                self._has_room.set()
+            elif kind == END:
+                self._writer.write_eof()
+            elif kind == EXIT:
+                break
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+
+def _plain(host: str | None) -> str:
+    """Return a host without the brackets of an IPv6 address; * is every address."""
+    text = (host or "").strip("[]")
+    return "0.0.0.0" if text == "*" else text  # noqa: S104 - the user asked for it
