@@ -83,6 +83,8 @@ class NodeStreams:
     def _shell_settings(self) -> ShellSettings:
         place = self._place
         env = environment.shell_environment(place)
+        # The link, which bash keeps in place of the generation of code that it leads to.
+        env["PWD"] = str(place.folder.workdir)
         # The user's own file may put another interpreter in front.
         first = shlex.quote(env["PATH"].partition(os.pathsep)[0])
         prompt = f"[job {place.config.job_id} rank {place.rank}] \\w\\$ "
