@@ -49,4 +49,4 @@ def test_sessions_of_killed_programs_end_before_another_is_opened(
     monkeypatch.setattr(opening, "load", lambda _environment: config)
     with opening.opened_session("rl/4", None) as opened:
         assert (opened.project, opened.number, opened.session) == ("rl", 4, 9)
-    assert client.calls == [("end", "rl", 3, 6), ("end", "rl", 3, 7), ("open", "rl", 4)]
+    assert client.calls == [("end", "rl", 3, 6), ("end", "rl", 3, 7), ("open", "rl", 4, None)]
