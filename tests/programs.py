@@ -22,7 +22,7 @@ class RunProgram(Protocol):
     def __call__(self, text: str, *arguments: object, **variables: str) -> list[str]: ...
 
 
-def runner_in(folder: Path, prefix: Sequence[str] = ()) -> RunProgram:
+def runner_in(folder: Path, prefix: Sequence[str] = (), end_s: float = END_S) -> RunProgram:
     """Return a function that runs programs in a folder; `prefix` is a command that starts them."""
 
     def run(text: str, *arguments: object, **variables: str) -> list[str]:
@@ -36,7 +36,7 @@ def runner_in(folder: Path, prefix: Sequence[str] = ()) -> RunProgram:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=END_S,
+            timeout=end_s,
             check=False,
         )
         assert done.returncode == 0, done.stdout

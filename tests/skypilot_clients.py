@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.waiting import eventually
@@ -40,9 +41,15 @@ def say(*words):
 
 
 class Client:
-    """A program and its output. `close` ends it."""
+    """A program and its output. `close` ends it. `prefix` is a command that starts it."""
 
-    def __init__(self, folder: Path, program: str, environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        program: str,
+        environment: dict[str, str],
+        prefix: Sequence[str] = (),
+    ) -> None:
         number = len(list(folder.glob("client-*.py")))
         file = folder / f"client-{number}.py"
         # In the test's own words: what a user would write in a file.
@@ -50,7 +57,7 @@ class Client:
         self._log = folder / f"client-{number}.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(file)],
+                [*prefix, sys.executable, str(file)],
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.test_jobs import JOBS, newest
-from tests.one_port import OnePort
+from tests.own_network import OwnNetwork
 from tests.portal_process import CHECKOUT, PortalProcess
 from tests.waiting import eventually
 
@@ -107,9 +107,9 @@ def test_a_dev_session_outlives_a_killed_gateway_and_ends_with_its_program(
 
 
 @pytest.fixture
-def laptop(portal: PortalProcess) -> Iterator[OnePort]:
+def laptop(portal: PortalProcess) -> Iterator[OwnNetwork]:
     """Return a network that reaches the portal's port and nothing else."""
-    network = OnePort(int(portal.url.rpartition(":")[2]))
+    network = OwnNetwork(int(portal.url.rpartition(":")[2]))
     yield network
     network.close()
 
@@ -118,7 +118,7 @@ def laptop(portal: PortalProcess) -> Iterator[OnePort]:
 @pytest.mark.root
 @pytest.mark.timeout(300)
 def test_a_program_that_reaches_nothing_but_the_portal_survives_a_silent_cut_and_names_a_lost_host(
-    portal: PortalProcess, laptop: OnePort, tmp_path: Path
+    portal: PortalProcess, laptop: OwnNetwork, tmp_path: Path
 ) -> None:
     (tmp_path / "job.yaml").write_text(SPEC)
     submitted = portal.mportal("submit", str(tmp_path / "job.yaml"))
@@ -137,9 +137,9 @@ def test_a_program_that_reaches_nothing_but_the_portal_survives_a_silent_cut_and
         )  # fmt: skip
     try:
         _wait_for("calling", log)
-        laptop.relay.cut()
+        laptop.relays[0].cut()
         _wait_for("is not reached", log)
-        laptop.relay.restore()
+        laptop.relays[0].restore()
         restored_at = time.monotonic()
         _wait_for("answered", log)
         assert time.monotonic() - restored_at < 6

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.test_jobs import newest
-from tests.one_port import OnePort
+from tests.own_network import OwnNetwork
 from tests.portal_process import PortalProcess
 from tests.programs import RunProgram, runner_in
 from tests.waiting import eventually
@@ -73,7 +73,7 @@ def portal() -> Iterator[PortalProcess]:
 @pytest.fixture
 def run_program(tmp_path: Path, portal: PortalProcess) -> Iterator[RunProgram]:
     """Run a program as the portal's first user, where nothing but the portal's port is reached."""
-    network = OnePort(int(portal.url.rpartition(":")[2]))
+    network = OwnNetwork(int(portal.url.rpartition(":")[2]))
     run = runner_in(tmp_path, network.prefix)
 
     def run_as_user(text: str, *arguments: object, **variables: str) -> list[str]:

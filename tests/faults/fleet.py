@@ -30,7 +30,7 @@ from tests.faults.fleet_member import Member
 from tests.faults.front_door import FrontDoor
 from tests.faults.tcp_proxy import Look, TcpProxy
 from tests.faults.victims import children_of, kill
-from tests.one_port import OnePort
+from tests.own_network import OwnNetwork
 from tests.portal_process import CHECKOUT, PortalProcess
 from tests.waiting import eventually
 
@@ -84,7 +84,7 @@ class Fleet:
         self.failures: list[httpx.Response] = []
         ports = free_ports(size + gateways)
         self.door = FrontDoor(ports[:size], ports[size:])
-        self.jobs_network = OnePort(self.door.port) if own_network else None
+        self.jobs_network = OwnNetwork(self.door.port) if own_network else None
         self.environment = self._environment(environment)
         numbered = [(kind, *each) for kind in KINDS for each in enumerate(ports[:size])]
         numbered += [("gateway", *each) for each in enumerate(ports[size:])]

@@ -22,7 +22,7 @@ from tests.faults.fleet import Fleet
 from tests.integration.gateway.proxies.programs import run_programs
 from tests.integration.gateway.proxies.programs.mesh_deaths import ANSWERED, DEATHS, PARTS
 from tests.integration.gateway.proxies.programs.mesh_programs import PROGRAMS
-from tests.one_port import OnePort
+from tests.own_network import OwnNetwork
 from tests.portal_process import CHECKOUT
 from tests.waiting import eventually
 
@@ -51,7 +51,7 @@ class Ways:
     def __init__(self, folder: Path) -> None:
         self.fleet = Fleet(1, gateways=1, own_network=True)
         self._folder = folder
-        self._laptop: OnePort | None = None
+        self._laptop: OwnNetwork | None = None
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
         self.job = 0
 
@@ -62,7 +62,7 @@ class Ways:
         with fleet.client() as client:
             allowed = client.patch("/api/v1/projects/default", json={"laptops_may_attach": True})
             assert allowed.is_success, allowed.text
-        self._laptop = OnePort(fleet.door.port)
+        self._laptop = OwnNetwork(fleet.door.port)
         self._submit()
         running = lambda: fleet.job(self.job)["status"] == "RUNNING"  # noqa: E731
         assert eventually(running, timeout_s=PATIENCE_S), fleet.logs()

@@ -79,6 +79,15 @@ def test_a_token_of_a_link_is_good_once(
     assert refusal(gateway.url, "link", token)[0] == 401
 
 
+def test_a_token_of_a_link_expires(
+    gateway: GatewayThread, program: Program, head: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.send("link", link=1, generation=1, rank=0)
+    tokens = [end.read("dial")["token"] for end in (program, head)]
+    monkeypatch.setattr(links, "TOKEN_LIFE_S", 0)
+    assert [refusal(gateway.url, "link", token)[0] for token in tokens] == [401, 401]
+
+
 def test_without_a_head_a_link_is_refused(program: Program, head: Head) -> None:
     head.close()
     program.read("head_away")

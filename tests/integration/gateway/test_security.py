@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 
@@ -80,7 +81,11 @@ def test_a_head_reaches_sessions_of_its_own_attempt_only(
     assert far.recv(WAIT_S) == b"open"
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"op": 1}', "[" * 10_000, b"bytes"])
+@pytest.mark.parametrize(
+    "text",
+    ["no JSON", "[]", "{}", '{"op": 1}', "[" * 10_000, b"bytes", json.dumps("x" * MEGABYTE)],
+    ids=["text", "list", "empty", "number", "deep", "bytes", "oversized"],
+)
 def test_a_control_message_that_is_none_ends_its_stream_alone(
     program: Program, head: Head, text: str | bytes
 ) -> None:

@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from monarch_client.runner.base.certificates import mint_leaf
+from monarch_client.runner.base.config import Authority
 from tests.fake_ca import make_authority
 from tests.runner_harness import RunnerRig
 
 MakeRig = Callable[..., RunnerRig]
 EXAMPLES = Path(__file__).parents[3] / "examples"
+REFUSED = r"(?i)certificate|reset|closed|eof|decrypt error"
 DRIVER = """
 import os, sys, time
 from mportal_runtime import meshes
@@ -238,7 +241,12 @@ def test_with_tls_a_connection_without_the_attempts_certificate_is_refused(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    with pytest.raises(OSError, match=r"(?i)certificate|reset|closed|eof"):
+    with pytest.raises(OSError, match=REFUSED):
+        _say_hello(context.wrap_socket(socket.create_connection(address, 5)))
+    mint_leaf(Authority(*make_authority().values()), ["127.0.0.1"], tmp_path, sys.executable)
+    context.load_cert_chain(tmp_path / "leaf.crt", tmp_path / "leaf.key")
+    # Of another attempt.
+    with pytest.raises(OSError, match=REFUSED):
         _say_hello(context.wrap_socket(socket.create_connection(address, 5)))
     assert rig.runners[0].poll() is None
     # The authority's key does not stay on the node in a file of its own.

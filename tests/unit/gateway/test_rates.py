@@ -11,6 +11,7 @@ import pytest
 
 from jobs.actions.attempts.gateway_streams import Traffic
 from jobs.gateway import rates
+from jobs.gateway.exchange import Exchange
 from jobs.gateway.rates import Bucket, Meter
 from jobs.gateway.streams import SESSION_MESSAGES_PER_S, SessionStream
 from jobs.statuses import GatewayKind
@@ -48,6 +49,21 @@ def test_sessions_of_one_user_share_their_bucket(slept: list[float]) -> None:
 
     asyncio.run(carry())
     assert slept == [0.5]
+
+
+def test_bytes_are_limited_for_each_user_and_each_job(slept: list[float], settings: Any) -> None:
+    settings.MPORTAL_GATEWAY_MB_PER_S = 3
+    exchange = Exchange("instance")
+    mine, elsewhere, theirs = (exchange.meter_of(*ids) for ids in ((1, 7), (1, 8), (2, 7)))
+
+    async def carry() -> None:
+        await mine.up(3_000_000)
+        # The user's bucket is empty, and then the job's.
+        await elsewhere.up(1_500_000)
+        await theirs.down(3_000_000)
+
+    asyncio.run(carry())
+    assert slept == [0.5, 0.5]
 
 
 def test_without_a_rate_nothing_waits_and_everything_is_counted(slept: list[float]) -> None:
