@@ -13,7 +13,7 @@ from tests.integration.gateway.ends import Program, connect_again
 from tests.portal_process import PortalProcess
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.monarch, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.monarch, pytest.mark.timeout(400), pytest.mark.feature("S1.1")]
 JOB = "{name: workers, portal: {gateway: true, meshes: {trainers: 1}}}"
 
 

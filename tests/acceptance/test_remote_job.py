@@ -13,7 +13,7 @@ from tests.portal_process import PortalProcess
 from tests.programs import RunProgram, runner_in
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.monarch, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.monarch, pytest.mark.timeout(400), pytest.mark.feature("S1.7")]
 # Of a README that was written for another product: the first two lines are changed.
 # Machines have no GPU here, so the request for one is left out, and `torch` is not used.
 PROGRAM = """

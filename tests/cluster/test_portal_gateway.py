@@ -49,7 +49,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-@pytest.mark.feature("S1.6", "S1.7")
+@pytest.mark.feature("S1.7")
 @pytest.mark.timeout(400)
 def test_a_program_that_reaches_the_portal_alone_gets_machines_of_slurm_and_gives_them_back(
     portal: PortalOnRig, rig: Rig, tmp_path: Path

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.integration.gateway_programs.conftest import StartProgram
 from tests.integration.gateway_programs.programs import OPENED
 from tests.integration.gateway_programs.stand_in import StandIn
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.feature("S1.1")
 
 
 def test_a_program_drives_all_meshes_and_leaves_quietly(start: StartProgram) -> None:

@@ -13,6 +13,7 @@ from tests.kubernetes_api import KubernetesApi, pod
 from tests.monarch_workers import PORT, MonarchWorkers
 from tests.programs import RunProgram
 
+pytestmark = pytest.mark.feature("S1.6")
 PRELUDE = """\
 import os, sys
 from monarch.actor import Actor, endpoint

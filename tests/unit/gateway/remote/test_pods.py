@@ -15,6 +15,8 @@ from monarch_client.gateway.remote.request import RemoteOptions, RemoteRequest
 from tests.kubernetes_api import KubernetesApi, pod
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.feature("S1.6")
+
 
 @pytest.fixture
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesApi]:

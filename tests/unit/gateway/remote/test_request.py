@@ -74,6 +74,7 @@ def test_meshes_take_the_workers_in_order() -> None:
     assert list(RemoteRequest.of(None, ["a"], {}).deal(request.hosts)) == ["workers"]
 
 
+@pytest.mark.feature("S1.7")
 def test_names_are_generated_and_differ() -> None:
     names = {RemoteRequest.of(None, ["a"], {}).name for _ in range(3)}
     assert len(names) == 3
