@@ -15,7 +15,7 @@ from monarch_client.spec.from_object import read_object
 from monarch_client.spec.from_yaml import read_yaml
 from monarch_client.spec.locations import SourceKind, kind_of_source
 from monarch_client.spec.portal_block import PortalBlock
-from monarch_client.spec.portal_keys import PARENTS_DRIVER
+from monarch_client.spec.portal_keys import DEFAULT_PORT, PARENTS_DRIVER, port_of_child
 from monarch_client.spec.task_keys import TASK
 
 # Keys that are passed on to SkyPilot as they are, and left out where they are not given.
@@ -132,11 +132,11 @@ class JobSpec:
         """Whether it has no driver, because its workers serve that of the job that submits it."""
         return self.portal.driver == PARENTS_DRIVER
 
-    def completed_from(self, parent: JobSpec) -> JobSpec:
+    def completed_from(self, parent: JobSpec, earlier: int = 0) -> JobSpec:
         """Return the specification of a child that serves the driver of `parent`.
 
         Its workers need the code, the environment and the network of the parent's: what the child
-        does not name is taken from there.
+        does not name is taken from there. `earlier` counts the parent's children before it.
         """
         infra = {key: parent.resources[key] for key in ("infra",) if key in parent.resources}
         has_places = any(key in self.resources for key in ("any_of", "ordered"))
@@ -144,6 +144,9 @@ class JobSpec:
         block = self.portal
         if block.queue == PortalBlock().queue:
             block = replace(block, queue=parent.portal.queue)
+        if block.port == DEFAULT_PORT:
+            # A node of several jobs, as Slurm has them, may run the parent and its children.
+            block = replace(block, port=port_of_child(parent.portal.port, earlier))
         volumes = {key: parent.passed_on[key] for key in ("volumes",) if key in parent.passed_on}
         return replace(
             self,

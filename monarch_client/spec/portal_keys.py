@@ -16,6 +16,11 @@ from monarch_client.spec.tables import Key, Table, Tier
 MOST_NODES = 10_000
 LOWEST_PRIORITY, HIGHEST_PRIORITY = 0, 100
 DEFAULT_PORT = 22_222
+MOST_PORT = 65_000
+# The workers', and the two of the runners.
+PORTS_OF_JOB = 3
+# Then the ports of children repeat.
+_CHILDREN = 100
 SLUG = r"[a-z][a-z0-9-]{0,38}"
 CLUSTER_NAME = r"[a-z][a-z0-9-]{0,59}"
 # Which program uses the meshes: `run`, or the driver of the job that submits this one.
@@ -148,8 +153,9 @@ PORTAL_KEYS = (
     Key(
         "port",
         "The port on which Monarch's workers listen; the runners use the next two. "
+        "A requested mesh has ports of its own after those of its driver's job. "
         "On the local backend another is chosen if a program uses the default one.",
-        Whole(1024, 65_000),
+        Whole(1024, MOST_PORT),
         22_222,
         default=DEFAULT_PORT,
     ),
@@ -283,6 +289,12 @@ def _gateway_needs_meshes(values: dict[str, Any], path: str, findings: Findings)
         where = join(path, "gateway")
         message = f"{where} is for Monarch jobs: laptops attach to {join(path, 'meshes')}."
         findings.add(where, SpecCode.CONFLICT, message)
+
+
+def port_of_child(parent: int, earlier: int) -> int:
+    """Return the workers' port of a child whose parent has had `earlier` children."""
+    distance = PORTS_OF_JOB * (1 + earlier % _CHILDREN)
+    return parent + distance if parent + distance <= MOST_PORT else parent - distance
 
 
 def _parents_driver_goes_together(values: dict[str, Any], path: str, findings: Findings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -73,14 +74,27 @@ with connect("attached") as meshes:
     except HostLostError as error:
         print("lost", error.hosts, flush=True)
 """
+IS_AWAY = """
+with connect("left", away_limit_s=float(sys.argv[1])) as meshes:
+    counters = spawned(meshes)
+    print("worker", counters.worker.call_one().get(timeout=60))
+    pending = counters.add.call(1, 1.0)
+    print("calling", flush=True)
+    try:
+        pending.get(timeout=900)
+        print("answered", flush=True)
+    except SessionLostError as error:
+        print("lost", error.away_s >= float(sys.argv[1]), error, flush=True)
+"""
+AWAY_S = 3
 SPEC = """
-name: attached
-num_nodes: 2
-resources: {infra: local}
+name: {name}
+num_nodes: {hosts}
+resources: {{infra: local}}
 portal:
-  meshes: {trainers: 2}
+  meshes: {{trainers: {hosts}}}
   gateway: true
-  idle: {minutes: 10}
+  idle: {{minutes: 10}}
 """
 
 
@@ -106,50 +120,98 @@ def test_a_dev_session_outlives_a_killed_gateway_and_ends_with_its_program(
     assert [(each["state"], each["bytes_up"] > 0) for each in sessions] == [("closed", True)]
 
 
+class Laptop:
+    """A laptop whose network reaches the portal's port and nothing else."""
+
+    def __init__(self, portal: PortalProcess, folder: Path) -> None:
+        self.network = OwnNetwork(int(portal.url.rpartition(":")[2]))
+        self._portal, self._folder = portal, folder
+        self._programs: list[subprocess.Popen[bytes]] = []
+
+    def start(self, text: str, *arguments: object) -> Path:
+        """Start a program and return its log."""
+        file = self._folder / f"program-{len(self._programs)}.py"
+        file.write_text(PRELUDE + text)
+        log = file.with_suffix(".log")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self._folder),
+            "PYTHONPATH": str(CHECKOUT),
+            "MPORTAL_URL": self._portal.url,
+            "MPORTAL_TOKEN": self._portal.token,
+        }
+        with log.open("wb") as output:
+            program = subprocess.Popen(
+                [*self.network.prefix, sys.executable, file, *map(str, arguments)],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        self._programs.append(program)
+        return log
+
+    def close(self) -> None:
+        """End it with its programs."""
+        for program in self._programs:
+            program.kill()
+            program.wait()
+        self.network.close()
+
+
 @pytest.fixture
-def laptop(portal: PortalProcess) -> Iterator[OwnNetwork]:
-    """Return a network that reaches the portal's port and nothing else."""
-    network = OwnNetwork(int(portal.url.rpartition(":")[2]))
-    yield network
-    network.close()
+def laptop(portal: PortalProcess, tmp_path: Path) -> Iterator[Laptop]:
+    laptop = Laptop(portal, tmp_path)
+    yield laptop
+    laptop.close()
+
+
+def run_job(portal: PortalProcess, folder: Path, name: str, hosts: int) -> None:
+    """Start a job whose workers wait for laptops."""
+    (folder / "job.yaml").write_text(SPEC.format(name=name, hosts=hosts))
+    submitted = portal.mportal("submit", str(folder / "job.yaml"))
+    assert submitted.returncode == 0, submitted.stderr
+    assert eventually(lambda: newest(portal, name)["status"] == "RUNNING", timeout_s=60)
 
 
 @pytest.mark.feature("S1.1")
 @pytest.mark.root
 @pytest.mark.timeout(300)
 def test_a_program_that_reaches_nothing_but_the_portal_survives_a_silent_cut_and_names_a_lost_host(
-    portal: PortalProcess, laptop: OwnNetwork, tmp_path: Path
+    portal: PortalProcess, laptop: Laptop, tmp_path: Path
 ) -> None:
-    (tmp_path / "job.yaml").write_text(SPEC)
-    submitted = portal.mportal("submit", str(tmp_path / "job.yaml"))
-    assert submitted.returncode == 0, submitted.stderr
-    assert eventually(lambda: newest(portal, "attached")["status"] == "RUNNING", timeout_s=60)
-    (tmp_path / "program.py").write_text(PRELUDE + IS_CUT)
-    log = tmp_path / "log"
-    with log.open("wb") as output:
-        program = subprocess.Popen(
-            [*laptop.prefix, sys.executable, str(tmp_path / "program.py")],
-            env={
-                "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(CHECKOUT),
-                "MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token,
-            },
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-        )  # fmt: skip
-    try:
-        _wait_for("calling", log)
-        laptop.relays[0].cut()
-        _wait_for("is not reached", log)
-        laptop.relays[0].restore()
-        restored_at = time.monotonic()
-        _wait_for("answered", log)
-        assert time.monotonic() - restored_at < 6
-        _wait_for("lost", log)
-    finally:
-        program.kill()
-        program.wait()
+    run_job(portal, tmp_path, "attached", 2)
+    log = laptop.start(IS_CUT)
+    _wait_for("calling", log)
+    laptop.network.relays[0].cut()
+    _wait_for("is not reached", log)
+    laptop.network.relays[0].restore()
+    restored_at = time.monotonic()
+    _wait_for("answered", log)
+    assert time.monotonic() - restored_at < 6
+    _wait_for("lost", log)
     text = log.read_text()
     assert "networks ['lo']" in text
     assert "Traceback" not in text, text
+
+
+@pytest.mark.feature("S1.1")
+@pytest.mark.root
+@pytest.mark.timeout(300)
+def test_a_program_that_is_away_for_too_long_gets_advice_and_the_workers_stay(
+    portal: PortalProcess, laptop: Laptop, tmp_path: Path
+) -> None:
+    run_job(portal, tmp_path, "left", 1)
+    first = laptop.start(IS_AWAY, AWAY_S)
+    _wait_for("calling", first)
+    laptop.network.relays[0].cut()
+    _wait_for("lost True", first)
+    assert "start the program again" in first.read_text()
+    laptop.network.relays[0].restore()
+    again = laptop.start(IS_AWAY, AWAY_S)
+    _wait_for("answered", again)
+    workers = [re.findall(r"worker (\d+)", log.read_text()) for log in (first, again)]
+    assert workers[0] == workers[1] != []
 
 
 def _wait_for(words: str, log: Path) -> None:

@@ -123,7 +123,7 @@ def test_calls_are_answered_once_and_in_order_after_the_tunnel_was_cut_idle_and_
     kept: str, skypilot_server: SkyPilotServer, project: Path
 ) -> None:
     api = int(skypilot_server.url.rpartition(":")[2])
-    laptop = OwnNetwork(api, (places.HERE, places.SSH_PORT))
+    laptop = OwnNetwork(api, places.SSH_PORT)
     client = Client(project, IS_CUT, environment_of(skypilot_server), laptop.prefix)
     try:
         for number, cut_s in enumerate(CUTS_S):

@@ -155,7 +155,9 @@ def _serving_parent(actor: Actor, spec: JobSpec) -> tuple[JobSpec | None, list[d
             "mportal_runtime.request_mesh."
         )
         return None, [_error(spec, "portal.driver", SpecCode.CONFLICT, message)]
-    return spec.completed_from(JobSpec.from_dict(actor.driver.job.spec)), []
+    parent = actor.driver.job
+    earlier = Job.objects.filter(parent=parent).count()
+    return spec.completed_from(JobSpec.from_dict(parent.spec), earlier), []
 
 
 def _resolved(

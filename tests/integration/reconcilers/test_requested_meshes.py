@@ -62,6 +62,8 @@ def test_it_has_the_code_and_the_network_of_its_parent_unless_it_names_others(pa
     assert child.spec["resources"] == {"cpus": "4"}
     assert same.spec["resources"] == parent.spec["resources"] != child.spec["resources"]
     assert (child.num_nodes, child.spec["run"]) == (2, "")
+    # Slurm may run all of them on one node.
+    assert [job.spec["portal"]["port"] for job in (parent, child, same)] == [22222, 22225, 22228]
 
 
 def test_a_person_cannot_submit_one(project, parent):

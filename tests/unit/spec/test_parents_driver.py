@@ -55,5 +55,18 @@ def test_what_it_does_not_name_comes_from_the_parent() -> None:
     assert (found.workdir, found.secrets) == (parent.workdir, parent.secrets)
     assert found.resources == {"accelerators": "L4:1", "infra": "slurm/main"}
     assert (found.portal.queue, found.portal.meshes) == ("night", {"generators": 2})
+    assert (parent.portal.port, found.portal.port) == (22222, 22225)
     elsewhere = JobSpec.parse({"resources": {"infra": "aws"}, "portal": BLOCK})
     assert elsewhere.completed_from(parent).resources == {"infra": "aws"}
+
+
+def test_children_on_the_node_of_their_parent_have_ports_of_their_own() -> None:
+    child = JobSpec.parse({"portal": BLOCK})
+    for parents_port in (22222, 64999):
+        parent = JobSpec.parse({"run": "x", "portal": {"meshes": {"a": 1}, "port": parents_port}})
+        ports = [child.completed_from(parent, earlier).portal.port for earlier in range(100)]
+        used = {port + more for port in (parents_port, *ports) for more in range(3)}
+        assert len(used) == 3 * 101
+        assert max(ports) <= 65000
+    named = JobSpec.parse({"portal": {**BLOCK, "port": 30000}})
+    assert named.completed_from(parent, 7).portal.port == 30000
