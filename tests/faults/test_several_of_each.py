@@ -26,6 +26,8 @@ from tests.waiting import eventually
 
 PARTS = (*KINDS, "gateway")
 HANDED_OVER_S = 10
+# The head and the program find out that their gateway hangs, and connect to the other one.
+REATTACHED_S = 20
 HANGS_S = 15
 ATTEMPT = "SELECT id FROM jobs_attempt WHERE job_id = {}"
 CLUSTERS_LEFT = """
@@ -108,7 +110,7 @@ class Work:
         assert eventually(lambda: all(len(each.seen) > 5 for each in self.watchers))
 
     def goes_on(self, since: float) -> None:
-        """Check that lines and links arrive, and that a new job begins, all within ten seconds."""
+        """Check that lines arrive and a new job begins within ten seconds, and links soon after."""
         key = f"next {next(_names)}"
         new = self.fleet.submit(key, **short(self.witness.port))
         assert begins_within(self.witness, new, since + HANDED_OVER_S - time.monotonic())
@@ -116,7 +118,7 @@ class Work:
             left_s = since + HANDED_OVER_S - time.monotonic()
             # The pause itself, not what was under way when it began.
             watcher.first_after(since + 0.5, max(left_s, 0.1))
-        assert self.attached.reaches_worker(since + HANDED_OVER_S - time.monotonic())
+        assert self.attached.reaches_worker(since + REATTACHED_S - time.monotonic())
         assert self.fleet.submit(key, **short(self.witness.port)) == new
         assert self.fleet.wait_for_end(new)["status"] == "SUCCEEDED"
         assert_every_line_once(self.fleet.lines(new))
