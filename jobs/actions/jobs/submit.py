@@ -155,9 +155,9 @@ def _serving_parent(actor: Actor, spec: JobSpec) -> tuple[JobSpec | None, list[d
             "mportal_runtime.request_mesh."
         )
         return None, [_error(spec, "portal.driver", SpecCode.CONFLICT, message)]
-    parent = actor.driver.job
-    earlier = Job.objects.filter(parent=parent).count()
-    return spec.completed_from(JobSpec.from_dict(parent.spec), earlier), []
+    job = actor.driver.job
+    earlier = Job.objects.filter(parent=job).count()
+    return spec.completed_from(JobSpec.from_dict(job.spec), earlier), []
 
 
 def _resolved(
