@@ -78,16 +78,16 @@ class Host:
         return tuple(chosen)
 
 
-def check_feasible(hosts: Mapping[str, Host], shape: Shape) -> None:
-    """Raise InfeasibleError if no host can ever fit the shape."""
+def refusal(hosts: Mapping[str, Host], shape: Shape) -> InfeasibleError | None:
+    """Return why no host can ever fit the shape; None if one can."""
     if any(host.could_fit(shape) for host in hosts.values()):
-        return
+        return None
     for name, amount in shape:
         largest = max(hosts.values(), key=lambda host: host.total.get(name, 0), default=None)
         most = largest.total.get(name, 0) if largest else 0
         if amount > most:
             where = f"The largest host, {largest.name}, has" if most and largest else "Hosts have"
-            raise InfeasibleError(
+            return InfeasibleError(
                 f"{as_text(name, amount)} was requested. {where} {as_text(name, most)}."
             )
     requested = ", ".join(as_text(name, amount) for name, amount in shape)
@@ -95,4 +95,4 @@ def check_feasible(hosts: Mapping[str, Host], shape: Shape) -> None:
         f"{host.name} has " + ", ".join(as_text(name, host.total.get(name, 0)) for name, _ in shape)
         for host in hosts.values()
     )
-    raise InfeasibleError(f"No host has all that was requested: {requested}. {each}.")
+    return InfeasibleError(f"No host has all that was requested: {requested}. {each}.")

@@ -6,7 +6,7 @@ import atexit
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monarch_client.context.api import TaskApi, timed_out
 from monarch_client.context.driver.driver import Driver
@@ -15,18 +15,26 @@ from monarch_client.context.task_context import own_context
 from monarch_client.context.values import ERROR, Payload
 from monarch_client.context.wire import Call, NewActor
 
+if TYPE_CHECKING:
+    from monarch.actor import HostMesh
+
 
 class JobContext(TaskApi):
-    """Tasks, actors and objects in processes of this machine, which end with this program.
+    """Tasks, actors and objects in processes that end with this program.
 
-    `resources` replaces what was found of this machine: `CPU`, `GPU`, `memory` in bytes, and any
-    others that tasks may request.
+    `JobContext(mesh)` uses the hosts of a Monarch mesh, `JobContext()` this machine. `resources`
+    replaces what was found of this machine: `CPU`, `GPU`, `memory` in bytes, and any others that
+    tasks may request.
     """
 
-    def __init__(self, *, resources: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, hosts: HostMesh | None = None, *, resources: Mapping[str, float] | None = None
+    ) -> None:
+        if hosts is not None and resources is not None:
+            raise ValueError("resources= describes this machine, and hosts= are others")
         if not hasattr(os, "pidfd_open"):
             raise ContextError("A task context needs Linux 5.3 or later.")
-        self._driver = Driver(resources)
+        self._driver = Driver(hosts, resources)
         self._pid = os.getpid()
         atexit.register(self.close)
 

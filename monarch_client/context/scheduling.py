@@ -13,7 +13,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from monarch_client.context.amounts import Amounts, Shape
-from monarch_client.context.hosts import Host, check_feasible
+from monarch_client.context.errors import InfeasibleError
+from monarch_client.context.hosts import Host, refusal
 
 # The work that one allocation is given ahead: more costs those that wait for it too long.
 AHEAD_NS = 2_000_000
@@ -97,7 +98,12 @@ class Scheduler:
 
     def check(self, shape: Shape) -> None:
         """Raise InfeasibleError if no host can ever fit the shape."""
-        check_feasible(self.hosts, shape)
+        if error := self.refusal(shape):
+            raise error
+
+    def refusal(self, shape: Shape) -> InfeasibleError | None:
+        """Return why no host can ever fit the shape; None if one can."""
+        return refusal(self.hosts, shape)
 
     def enqueue(self, item: Item) -> None:
         """Add a call to the queue: at its former position if it was there before."""

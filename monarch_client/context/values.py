@@ -11,9 +11,9 @@ import traceback
 from types import TracebackType
 from typing import Any
 
-import cloudpickle
 import msgspec
 
+from monarch_client.context import pickling
 from monarch_client.context.errors import TaskError
 from monarch_client.context.refs import Home, contained_refs, loading_for
 
@@ -55,7 +55,7 @@ def pickled(value: object) -> tuple[bytes, tuple[bytes, ...]]:
     if type(value) in _PLAIN:
         return pickle.dumps(value, _PROTOCOL), ()
     with contained_refs() as refs:
-        data: bytes = cloudpickle.dumps(value, _PROTOCOL)
+        data = pickling.dumps(value)
     return data, tuple(refs)
 
 
@@ -93,7 +93,7 @@ def to_error(error: BaseException, where: str) -> Payload:
 
 def error_payload(error: Exception, text: str = "") -> Payload:
     """Pickle an error of this package."""
-    return Payload(ERROR, cloudpickle.dumps((error, text), _PROTOCOL))
+    return Payload(ERROR, pickling.dumps((error, text)))
 
 
 def error_of(payload: Payload, home: Home) -> Exception:

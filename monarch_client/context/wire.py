@@ -194,28 +194,21 @@ def frame(message: msgspec.Struct) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-class FrameReader(Generic[_Message]):
-    """The messages that arrive on a socket."""
+class FrameBuffer(Generic[_Message]):
+    """The messages in bytes that arrive in pieces."""
 
-    def __init__(self, connection: socket.socket, kinds: object) -> None:
-        self._connection = connection
+    def __init__(self, kinds: object) -> None:
         self._decoder: msgspec.msgpack.Decoder[_Message] = msgspec.msgpack.Decoder(kinds)
-        self._received = memoryview(bytearray(_RECEIVED_AT_ONCE))
         self._rest = bytearray()
 
-    def read(self) -> list[_Message]:
-        """Receive once; return the messages that are complete. EOFError: the peer has closed."""
-        try:
-            size = self._connection.recv_into(self._received)
-        except ConnectionResetError:
-            size = 0
-        if not size:
-            raise EOFError
+    def feed(self, data: bytes | memoryview) -> list[_Message]:
+        """Take bytes; return the messages that are complete."""
         if not self._rest:
-            messages, used = self._messages_of(self._received[:size])
-            self._rest += self._received[used:size]
+            view = memoryview(data)
+            messages, used = self._messages_of(view)
+            self._rest += view[used:]
             return messages
-        self._rest += self._received[:size]
+        self._rest += data
         with memoryview(self._rest) as view:
             messages, used = self._messages_of(view)
         del self._rest[:used]
@@ -231,3 +224,22 @@ class FrameReader(Generic[_Message]):
             messages.append(self._decoder.decode(view[start + head : end]))
             start = end
         return messages, start
+
+
+class FrameReader(Generic[_Message]):
+    """The messages that arrive on a socket."""
+
+    def __init__(self, connection: socket.socket, kinds: object) -> None:
+        self._connection = connection
+        self._buffer: FrameBuffer[_Message] = FrameBuffer(kinds)
+        self._received = memoryview(bytearray(_RECEIVED_AT_ONCE))
+
+    def read(self) -> list[_Message]:
+        """Receive once; return the messages that are complete. EOFError: the peer has closed."""
+        try:
+            size = self._connection.recv_into(self._received)
+        except ConnectionResetError:
+            size = 0
+        if not size:
+            raise EOFError
+        return self._buffer.feed(self._received[:size])

@@ -98,8 +98,8 @@ class Actors:
             if allocation is None:
                 continue
             del self._starting[actor.id]
-            executor = actor.executor = self._pool.acquire(allocation.devices, fresh=True)
-            executor.allocation, executor.actor = allocation, actor.id
+            executor = actor.executor = self._pool.acquire(allocation, fresh=True)
+            executor.actor = actor.id
             self._send(actor, [actor.construction])
             for caller in list(actor.waiting):
                 self._send_next(actor, caller)
@@ -131,7 +131,7 @@ class Actors:
             actor.construction.release()
             if done.payload.kind == ERROR:
                 self._die(actor, done.payload)
-                self._pool.kill(executor)
+                executor.kill()
             return
         pending = actor.sent.pop(done.id, None)
         if pending is not None:
@@ -156,6 +156,12 @@ class Actors:
                 ActorDiedError(f"The process of {name} on {host} {describe_status(status)}.")
             ),
         )
+
+    def fail_infeasible(self) -> None:
+        """Let actors die that wait for resources which no host has any more: one was lost."""
+        for actor in list(self._starting.values()):
+            if error := self._scheduler.refusal(actor.shape):
+                self._die(actor, error_payload(error))
 
     def _on_construction(self, pending: PendingCall) -> None:
         actor = self._actors[pending.call.id]

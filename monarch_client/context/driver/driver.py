@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import socket
+import logging
+import signal
 import threading
 from collections import deque
 from collections.abc import Mapping
+from typing import Any
 
-from monarch_client.context.amounts import CPU, UNIT, own_resources
 from monarch_client.context.driver.actors import DRIVER, Actors
+from monarch_client.context.driver.attaching import LocalHosts, MeshHosts
 from monarch_client.context.driver.executors import Executor, ExecutorPool
-from monarch_client.context.driver.loop import Loop
 from monarch_client.context.driver.object_table import ObjectTable
-from monarch_client.context.driver.task_connections import TaskConnections
 from monarch_client.context.driver.tasks import Tasks
 from monarch_client.context.driver.waiter import Waiter
 from monarch_client.context.errors import ContextClosedError, ContextError
+from monarch_client.context.hosting.loop import Loop
 from monarch_client.context.scheduling import Scheduler
 from monarch_client.context.values import Payload, error_payload
 from monarch_client.context.wire import Call, Done, Held, NewActor, Recall, Returned
 
+log = logging.getLogger("monarch_client.context")
 _MOST_RECALLED = 1 << 16
 # Dropped references that wait for the loop; then it is woken for them.
 _DROPS_AT_ONCE = 1000
@@ -28,20 +30,17 @@ _DROPS_AT_ONCE = 1000
 class Driver:
     """One context's state. Methods without `with self.loop.lock` need it to be held."""
 
-    def __init__(self, resources: Mapping[str, float] | None) -> None:
-        total = own_resources(resources)
+    def __init__(self, mesh: Any, resources: Mapping[str, float] | None) -> None:
         self.loop = Loop(self._settle, self._fail)
         self.objects = ObjectTable()
         self.scheduler = Scheduler()
-        self.scheduler.add_host(socket.gethostname(), total)
-        self.pool = ExecutorPool(self.loop, self, most_idle=max(2, total.get(CPU, 0) // UNIT + 1))
+        self.pool = ExecutorPool(self)
         self.tasks = Tasks(self.loop, self.objects, self.scheduler, self.pool)
         self.actors = Actors(self.objects, self.scheduler, self.pool)
         self.is_closed = self._has_ended = False
-        self._connections = TaskConnections(self.loop, self.objects, self, self.pool.address)
         self._dropped: deque[bytes] = deque()
-        self.pool.start()
-        self._connections.start()
+        with self.loop.lock:
+            self.hosts = MeshHosts(self, mesh) if mesh else LocalHosts(self, resources)
         self.loop.start()
 
     def close(self) -> None:
@@ -51,9 +50,13 @@ class Driver:
                 return
             self._has_ended = True
             self._end(ContextClosedError())
-        self.loop.close()
-        self._connections.close()
-        self.pool.close()
+        if isinstance(self.hosts, MeshHosts):
+            # The loop handles their last reports.
+            self.hosts.close()
+            self.loop.close()
+        else:
+            self.loop.close()
+            self.hosts.close()
 
     def check_open(self) -> None:
         """Raise ContextClosedError if the context is closed."""
@@ -144,7 +147,7 @@ class Driver:
         else:
             self.tasks.on_done(executor, message)
 
-    def on_ended(self, executor: Executor, status: int) -> None:
+    def on_executor_ended(self, executor: Executor, status: int) -> None:
         """Handle the end of an executor."""
         if executor.actor:
             self.actors.on_ended(executor, status)
@@ -162,6 +165,15 @@ class Driver:
 
     def _fail(self, error: Exception) -> None:
         self._end(ContextError(f"The task context failed: {error!r}. Please report this."))
+
+    def on_host_lost(self, name: str, reason: str) -> None:
+        """Start the tasks of a lost host elsewhere; its actors have died."""
+        log.warning("The host %s is lost: %s.", name, reason)
+        self.scheduler.remove_host(name)
+        self.pool.remove_host(name, -signal.SIGKILL)
+        self.tasks.fail_infeasible()
+        self.actors.fail_infeasible()
+        self._settle()
 
     def _change_held(self, executor: Executor, change: Held) -> None:
         for ref in change.kept:

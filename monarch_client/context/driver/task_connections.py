@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import struct
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
 from monarch_client.context.driver.executors import Executor
-from monarch_client.context.driver.loop import Loop, Outbox
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.waiter import Waiter
+from monarch_client.context.hosting.link import HostLink
 from monarch_client.context.values import Payload, error_payload
 from monarch_client.context.wire import (
     FROM_TASK,
     Await,
     Call,
     Cancel,
-    FrameReader,
+    FrameBuffer,
     Hello,
     NewActor,
     Put,
@@ -28,8 +24,6 @@ from monarch_client.context.wire import (
     frame,
 )
 
-_BACKLOG = 512
-_CREDENTIALS = struct.Struct("3i")
 _Request = Hello | Call | NewActor | Await | StopWaiting | Put | Cancel
 
 
@@ -56,66 +50,59 @@ class Requests(Protocol):
 
 
 class TaskConnections:
-    """The listener of one driver, and the connections that it has accepted."""
+    """The connections of the tasks on one host, by the host's numbers."""
 
-    def __init__(self, loop: Loop, objects: ObjectTable, requests: Requests, address: str) -> None:
-        self._loop = loop
+    def __init__(self, link: HostLink, objects: ObjectTable, requests: Requests) -> None:
+        self._link = link
         self._objects = objects
         self._requests = requests
-        self._connections: set[TaskConnection] = set()
-        # An abstract address: the kernel removes it with this process.
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(f"\0{address}")
-        self._listener.listen(_BACKLOG)
+        self._connections: dict[int, TaskConnection] = {}
 
-    def start(self) -> None:
-        """Accept connections."""
-        self._loop.add(self._listener, self._accept)
+    def on_request(self, number: int, data: bytes) -> None:
+        """Handle what a task sent."""
+        connection = self._connections.get(number)
+        if connection is None:
+            connection = TaskConnection(
+                lambda data: self._link.reply(number, data), self._objects, self._requests
+            )
+            self._connections[number] = connection
+        if not connection.feed(data):
+            self._link.disconnect(number)
+            self.on_disconnected(number)
 
-    def close(self) -> None:
-        """Close all connections."""
-        self._listener.close()
-        for each in list(self._connections):
-            each.connection.close()
+    def on_disconnected(self, number: int) -> None:
+        """Forget a connection; its task waits no longer."""
+        if connection := self._connections.pop(number, None):
+            connection.end_wait()
 
-    def _accept(self) -> None:
-        with suppress(BlockingIOError):
-            connection, _ = self._listener.accept()
-            if _user_of(connection) != os.getuid():
-                connection.close()
-                return
-            made = TaskConnection(connection, self._loop, self._objects, self._requests)
-            self._connections.add(made)
-            self._loop.add(connection, lambda: made.read(self._connections.discard))
+    def lose_all(self) -> None:
+        """Forget all connections: their host has ended."""
+        for number in list(self._connections):
+            self.on_disconnected(number)
 
 
 class TaskConnection:
     """One thread of a task."""
 
     def __init__(
-        self, connection: socket.socket, loop: Loop, objects: ObjectTable, requests: Requests
+        self, send: Callable[[bytes], None], objects: ObjectTable, requests: Requests
     ) -> None:
-        self.connection = connection
-        self._loop = loop
+        self._send = send
         self._objects = objects
         self._requests = requests
-        self._outbox = Outbox(loop, connection)
-        self._reader: FrameReader[_Request] = FrameReader(connection, FROM_TASK)
+        self._received: FrameBuffer[_Request] = FrameBuffer(FROM_TASK)
         self._executor: Executor | None = None
         self._waiter: Waiter | None = None
         self._wants_values = False
 
-    def read(self, on_closed: Callable[[TaskConnection], None]) -> None:
-        """Handle the requests that have arrived."""
+    def feed(self, data: bytes) -> bool:
+        """Handle requests. Whether the connection stays open: its executor has not ended."""
         try:
-            for request in self._reader.read():
+            for request in self._received.feed(data):
                 self._handle(request)
         except EOFError:
-            self._end_wait()
-            self._loop.remove(self.connection)
-            on_closed(self)
-        except BlockingIOError:
-            pass
+            return False
+        return True
 
     def _handle(self, request: _Request) -> None:
         if isinstance(request, Hello):
@@ -134,7 +121,7 @@ class TaskConnection:
         except Exception as error:  # noqa: BLE001 - the task that made the request gets it
             reply = Reply(error=error_payload(error))
         if reply is not None:
-            self._outbox.send(frame(reply))
+            self._send(frame(reply))
 
     def _answer(self, request: Call | NewActor | Await | Put | Cancel) -> Reply | None:
         if isinstance(request, Await):
@@ -168,10 +155,11 @@ class TaskConnection:
     def _answer_wait(self) -> None:
         waiter = self._waiter
         if waiter is not None:
-            self._end_wait()
-            self._outbox.send(frame(self._reply(waiter)))
+            self.end_wait()
+            self._send(frame(self._reply(waiter)))
 
-    def _end_wait(self) -> None:
+    def end_wait(self) -> None:
+        """Wait no longer for the objects of a request."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None:
             waiter.stop()
@@ -182,9 +170,3 @@ class TaskConnection:
         if self._wants_values:
             return Reply(values=waiter.values())
         return Reply(ready=waiter.ready())
-
-
-def _user_of(connection: socket.socket) -> int:
-    """Return the user of the process at the other end."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(data)[1])

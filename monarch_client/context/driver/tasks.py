@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 
 from monarch_client.context.driver.executors import Executor, ExecutorPool
-from monarch_client.context.driver.loop import Loop
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.pending_call import PendingCall
 from monarch_client.context.errors import TaskCancelledError, TaskLostError
+from monarch_client.context.hosting.loop import Loop
 from monarch_client.context.scheduling import Assignment, Item, Scheduler
 from monarch_client.context.values import Payload, error_payload
 from monarch_client.context.wire import Call, Done, Interrupt, Recall
@@ -121,6 +121,14 @@ class Tasks:
             else:
                 self._scheduler.enqueue(task.item)
 
+    def fail_infeasible(self) -> None:
+        """End the tasks that no host can fit any more: one was lost."""
+        for task in list(self._tasks.values()):
+            error = self._scheduler.refusal(task.item.shape) if task.executor is None else None
+            if error:
+                self._scheduler.withdraw(task.item.id)
+                self._end(task, error_payload(error))
+
     def _on_arguments(self, pending: PendingCall) -> None:
         task = self._tasks[pending.call.id]
         if pending.failure is not None:
@@ -131,8 +139,7 @@ class Tasks:
     def _send(self, assignment: Assignment) -> None:
         allocation = assignment.allocation
         if assignment.is_new:
-            executor = self._pool.acquire(allocation.devices)
-            executor.allocation = allocation
+            executor = self._pool.acquire(allocation)
         else:
             executor = next(iter(self._executors_of(allocation.items)))
         frames = []
@@ -170,7 +177,7 @@ class Tasks:
 
     def _kill_if_running(self, ref: bytes, executor: Executor) -> None:
         if ref in executor.calls:
-            self._pool.kill(executor)
+            executor.kill()
 
 
 def describe_status(status: int) -> str:

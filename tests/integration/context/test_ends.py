@@ -31,7 +31,7 @@ class Actor:
 refs = [context.create_task(sleep) for _ in range(2)]
 actor = context.create_actor(Actor)
 open(sys.argv[1] + f"/{context.get(actor.pid())}", "w").close()
-open(sys.argv[1] + f"/{context._driver.pool.pid}", "w").close()
+open(sys.argv[1] + f"/{context._driver.hosts.link.pid}", "w").close()
 time.sleep(600)
 """
 
@@ -92,7 +92,7 @@ def test_the_death_of_a_process_is_known_at_once(context: JobContext) -> None:
 
 def test_after_the_end_of_the_zygote_everything_goes_on(context: JobContext) -> None:
     slow = context.create_task(lambda: time.sleep(0.2) or "again")
-    os.kill(context._driver.pool.pid, 9)
+    os.kill(context._driver.hosts.link.pid, 9)
     assert context.get(slow, timeout=60) == "again"
     assert context.get(context.create_task(lambda: 1), timeout=60) == 1
 

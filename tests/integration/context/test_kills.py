@@ -29,7 +29,7 @@ class Killer(threading.Thread):
 
     def run(self) -> None:
         while not self.ends.wait(self.random.uniform(0.001, 0.05)):
-            zygote = self.context._driver.pool.pid
+            zygote = self.context._driver.hosts.link.pid
             victims = children(zygote)
             if self.random.random() < 0.03:
                 victims = [zygote]

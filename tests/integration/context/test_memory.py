@@ -24,7 +24,7 @@ def resident_bytes(pid: str = "self") -> int:
 def test_memory_stays_flat_over_a_hundred_thousand_tasks() -> None:
     def total() -> int:
         gc.collect()
-        zygote = context._driver.pool.pid
+        zygote = context._driver.hosts.link.pid
         executors = Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()
         return resident_bytes() + sum(map(resident_bytes, executors))
 

@@ -65,6 +65,13 @@ class Loop:
         heapq.heappush(self._timers, (time.monotonic() + seconds, self._made, callback))
         self.wake()
 
+    def run(self, callback: Callback) -> None:
+        """Run a callback of another thread as one of this loop's."""
+        with self.lock:
+            if not self._is_closed:
+                callback()
+                self._settle()
+
     def wake(self) -> None:
         """Let the thread look at its timers."""
         os.eventfd_write(self._wake_fd, 1)

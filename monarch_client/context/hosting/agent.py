@@ -1,0 +1,119 @@
+"""The agent of one host: a Monarch actor that has the processes of a task context there.
+
+It relays bytes between the driver and the processes, and decides nothing. Monarch carries batches
+of operations and reports; a process of its own would have to find another way through networks,
+certificates and gateways. It ends with the context, or when the driver is silent.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import Any
+
+import msgspec
+from monarch.actor import Actor, current_rank, endpoint
+
+from monarch_client.context.amounts import own_gpus, own_resources
+from monarch_client.context.hosting import batches
+from monarch_client.context.hosting.batches import Description, Operation, Silence
+from monarch_client.context.hosting.local_host import LocalHost
+from monarch_client.context.hosting.loop import Loop
+
+
+class HostAgent(Actor):  # type: ignore[misc]  # monarch has no types
+    """The actor. Its endpoints have names that no mesh has."""
+
+    def __init__(self, port: Any) -> None:
+        self._relay = Relay(current_rank().rank, port)
+
+    @endpoint  # type: ignore[untyped-decorator]
+    def describe_host(self) -> bytes:
+        """Return the resources of this host."""
+        gpus = own_gpus()
+        return msgspec.msgpack.encode(Description(socket.gethostname(), own_resources(None), gpus))
+
+    @endpoint  # type: ignore[untyped-decorator]
+    def deliver_batch(self, data: bytes) -> None:
+        """Run operations of the driver."""
+        self._relay.run(batches.decoded(data))
+
+
+class Relay:
+    """The processes of this host, and the port to the driver."""
+
+    def __init__(self, rank: int, port: Any) -> None:
+        self._rank = rank
+        self._port = port
+        self._reports: list[Operation] = []
+        self._driver = Silence(time.monotonic())
+        self._loop = Loop(self._report, self._fail)
+        self._host = LocalHost(self._loop, self)
+        self._loop.call_later(batches.BEAT_S, self._beat)
+        self._loop.start()
+
+    def run(self, operations: list[Operation]) -> None:
+        """Run operations of the driver, in order."""
+        with self._loop.lock:
+            self._driver.hear(time.monotonic())
+            for operation, number, data in operations:
+                self._run(operation, number, data)
+            self._report()
+
+    def on_calls(self, executor: int, data: bytes) -> None:
+        """Report what an executor sent."""
+        self._reports.append((batches.CALLS, executor, data))
+
+    def on_ended(self, executor: int, status: int) -> None:
+        """Report the end of an executor."""
+        self._reports.append((batches.ENDED, executor, str(status).encode()))
+
+    def on_request(self, connection: int, data: bytes) -> None:
+        """Report what a task sent."""
+        self._reports.append((batches.REQUEST, connection, data))
+
+    def on_disconnected(self, connection: int) -> None:
+        """Report the end of a task's connection."""
+        self._reports.append((batches.DISCONNECTED, connection, b""))
+
+    def on_lost(self, reason: str) -> None:
+        """Do nothing: this host is here."""
+
+    def _run(self, operation: int, number: int, data: bytes) -> None:
+        if operation == batches.FORK:
+            self._host.fork(number, msgspec.msgpack.decode(data, type=dict[str, str]))
+        elif operation == batches.END:
+            self._host.end(number)
+        elif operation == batches.KILL:
+            self._host.kill(number)
+        elif operation == batches.DISCONNECT:
+            self._host.disconnect(number)
+        elif operation == batches.CLOSE:
+            self._host.close()
+            self._reports.append((batches.CLOSED, 0, b""))
+        else:
+            self._send(operation, number, data)
+
+    def _send(self, operation: int, number: int, data: bytes) -> None:
+        if operation == batches.SEND:
+            self._host.send(number, data)
+        elif operation == batches.CONTROL:
+            self._host.control(number, data)
+        elif operation == batches.REPLY:
+            self._host.reply(number, data)
+
+    def _report(self) -> None:
+        if self._reports:
+            reports, self._reports = self._reports, []
+            self._port.send((self._rank, batches.encoded(reports)))
+
+    def _beat(self) -> None:
+        if self._driver.lasts(time.monotonic()) > batches.AGENT_WAITS_S:
+            # The driver has ended without a word; executors end with this process.
+            os._exit(1)
+        self._port.send((self._rank, batches.encoded([])))
+        self._loop.call_later(batches.BEAT_S, self._beat)
+
+    def _fail(self, error: Exception) -> None:
+        os._exit(1)

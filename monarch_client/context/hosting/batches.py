@@ -1,0 +1,56 @@
+"""Batches of operations and reports between a driver and a host agent."""
+
+from __future__ import annotations
+
+import msgspec
+
+# Operations of the driver.
+FORK, SEND, CONTROL, END, KILL, REPLY, DISCONNECT, CLOSE = range(8)
+# Reports of the agent. Each batch, an empty one too, is a sign of life.
+CALLS, ENDED, REQUEST, DISCONNECTED, CLOSED = range(5)
+
+# What it is, the number of an executor or a connection, and its data.
+Operation = tuple[int, int, bytes]
+
+BEAT_S = 0.5
+# A driver without a sign of life for so long is lost to an agent, and the reverse.
+AGENT_WAITS_S = 8.0
+DRIVER_WAITS_S = 3.0
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[list[Operation]] = msgspec.msgpack.Decoder(list[Operation])
+
+
+class Description(msgspec.Struct):
+    """The resources of a host, as its agent finds them."""
+
+    name: str
+    amounts: dict[str, int]
+    gpus: list[str]
+
+
+def encoded(operations: list[Operation]) -> bytes:
+    """Encode a batch."""
+    return _encoder.encode(operations)
+
+
+def decoded(data: bytes) -> list[Operation]:
+    """Decode a batch."""
+    return _decoder.decode(data)
+
+
+class Silence:
+    """The time since the last sign of life, without the time in which this process slept itself."""
+
+    def __init__(self, now: float) -> None:
+        self._heard = self._checked = now
+
+    def hear(self, now: float) -> None:
+        """Note a sign of life."""
+        self._heard = now
+
+    def lasts(self, now: float) -> float:
+        """Return how long there was none. Called every `BEAT_S`: what is longer was sleep."""
+        slept = max(0.0, now - self._checked - 2 * BEAT_S)
+        self._checked = now
+        self._heard += slept
+        return now - self._heard

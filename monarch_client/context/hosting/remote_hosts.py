@@ -1,0 +1,206 @@
+"""The hosts of a Monarch mesh, each through its agent."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from monarch_client.context.errors import ContextError
+from monarch_client.context.hosting import batches
+from monarch_client.context.hosting.batches import Description, Operation, Silence
+from monarch_client.context.hosting.loop import Loop
+
+if TYPE_CHECKING:
+    from monarch_client.context.hosting.link import HostEvents
+
+log = logging.getLogger("monarch_client.context")
+START_S = 90.0
+END_S = 10.0
+_NAME = "task_context"
+
+
+class RemoteHost:
+    """One host: operations are collected, and sent by a thread as batches."""
+
+    def __init__(self, description: Description, agent: Any, wake: Callable[[], None]) -> None:
+        self.description = description
+        self.events: HostEvents
+        self.silence = Silence(time.monotonic())
+        self.sent_at = 0.0
+        self.is_lost = self.is_closed = False
+        self._agent = agent
+        self._wake = wake
+        self._operations: list[Operation] = []
+
+    def fork(self, executor: int, env: Mapping[str, str]) -> None:
+        """Start an executor."""
+        self._add(batches.FORK, executor, msgspec.msgpack.encode(dict(env)))
+
+    def send(self, executor: int, data: bytes) -> None:
+        """Send calls to an executor."""
+        self._add(batches.SEND, executor, data)
+
+    def control(self, executor: int, data: bytes) -> None:
+        """Send a request about calls to an executor."""
+        self._add(batches.CONTROL, executor, data)
+
+    def end(self, executor: int) -> None:
+        """Let an executor end after the calls that it was sent."""
+        self._add(batches.END, executor)
+
+    def kill(self, executor: int) -> None:
+        """Kill an executor, with the processes that it started."""
+        self._add(batches.KILL, executor)
+
+    def reply(self, connection: int, data: bytes) -> None:
+        """Send an answer on a task's connection."""
+        self._add(batches.REPLY, connection, data)
+
+    def disconnect(self, connection: int) -> None:
+        """Close a task's connection."""
+        self._add(batches.DISCONNECT, connection)
+
+    def close(self) -> None:
+        """End all processes of the host."""
+        self._add(batches.CLOSE, 0)
+
+    def take(self) -> list[Operation]:
+        """Return the operations that were not sent."""
+        operations, self._operations = self._operations, []
+        return operations
+
+    def deliver(self, operations: list[Operation]) -> None:
+        """Send operations. An agent that has ended gets nothing: its silence is noticed."""
+        try:
+            self._agent.deliver_batch.broadcast(batches.encoded(operations))
+        except Exception as error:  # noqa: BLE001 - of Monarch, which has many
+            log.debug("%s does not take operations: %s", self.description.name, error)
+
+    def handle(self, reports: list[Operation]) -> None:
+        """Handle the reports of the agent."""
+        self.silence.hear(time.monotonic())
+        for report, number, data in reports:
+            if report == batches.CALLS:
+                self.events.on_calls(number, data)
+            elif report == batches.ENDED:
+                self.events.on_ended(number, int(data))
+            elif report == batches.REQUEST:
+                self.events.on_request(number, data)
+            elif report == batches.DISCONNECTED:
+                self.events.on_disconnected(number)
+            else:
+                self.is_closed = True
+
+    def _add(self, operation: int, number: int, data: bytes = b"") -> None:
+        if not self.is_lost:
+            self._operations.append((operation, number, data))
+            self._wake()
+
+
+class RemoteHosts:
+    """All hosts of one context, and the threads that send and receive for them."""
+
+    def __init__(self, mesh: Any, loop: Loop) -> None:
+        """Start an agent on each host. ContextError: they do not start."""
+        from monarch.actor import Channel  # noqa: PLC0415 - for contexts on hosts alone
+
+        self._loop = loop
+        self._has_work = threading.Event()
+        self._has_ended = False
+        self._ignore_failures()
+        port, self._receiver = Channel.open()
+        self._procs, agents = _spawned_agents(mesh, port)
+        self.hosts = [RemoteHost(each, agent, self._has_work.set) for each, agent in agents]
+        self._threads = [
+            threading.Thread(target=target, daemon=True, name=f"task context: {name}")
+            for name, target in (("sends", self._send), ("receives", self._receive))
+        ]
+
+    def start(self) -> None:
+        """Begin to send and receive: all hosts have their `events`."""
+        for thread in self._threads:
+            thread.start()
+        self._loop.call_later(batches.BEAT_S, self._check)
+
+    def close(self) -> None:
+        """End the agents and their processes, and wait for that."""
+        for host in self.hosts:
+            host.close()
+        # The thread that receives ends with the last report.
+        self._threads[1].join(END_S)
+        self._has_ended = True
+        self._has_work.set()
+        self._threads[0].join(END_S)
+        if not any(host.is_lost for host in self.hosts):
+            with suppress(Exception):
+                self._procs.stop().get(timeout=END_S)
+
+    def _send(self) -> None:
+        while not self._has_ended:
+            self._has_work.wait(batches.BEAT_S)
+            self._has_work.clear()
+            for host in self.hosts:
+                with self._loop.lock:
+                    operations = host.take()
+                is_due = time.monotonic() - host.sent_at >= batches.BEAT_S
+                if (operations or is_due) and not host.is_lost:
+                    host.sent_at = time.monotonic()
+                    host.deliver(operations)
+
+    def _receive(self) -> None:
+        while not all(host.is_closed or host.is_lost for host in self.hosts):
+            rank, data = self._receiver.recv().get()
+            reports = batches.decoded(data)
+            self._loop.run(partial(self.hosts[rank].handle, reports))
+
+    def _check(self) -> None:
+        """Report hosts whose agents are silent."""
+        for host in self.hosts:
+            silent_s = host.silence.lasts(time.monotonic())
+            if silent_s > batches.DRIVER_WAITS_S and not (host.is_lost or host.is_closed):
+                host.is_lost = True
+                host.events.on_lost(f"its agent has been silent for {silent_s:.1f} s")
+        self._loop.call_later(batches.BEAT_S, self._check)
+
+    def _ignore_failures(self) -> None:
+        """Let the end of an agent not end this program: its hosts are watched here."""
+        import monarch.actor  # noqa: PLC0415
+
+        former = monarch.actor.unhandled_fault_hook
+
+        def handle(failure: Any) -> None:
+            if _NAME in str(failure.mesh_name) or _NAME in str(failure):
+                log.info("An agent of a task context has ended: %s", failure.mesh_name)
+            else:
+                former(failure)
+
+        monarch.actor.unhandled_fault_hook = handle
+
+
+def _spawned_agents(mesh: Any, port: Any) -> tuple[Any, list[tuple[Description, Any]]]:
+    from monarch_client.context.hosting.agent import HostAgent  # noqa: PLC0415 - imports monarch
+
+    try:
+        procs = mesh.spawn_procs(per_host={"agents": 1}, name=f"{_NAME}_procs")
+        agents = procs.spawn(f"{_NAME}_agents", HostAgent, port).flatten("rank")
+        answers = agents.describe_host.call().get(timeout=START_S)
+    except Exception as error:
+        raise ContextError(
+            f"The agents of the task context did not start: {error}. Check that every host has "
+            'the package: pip install "monarch-portal[context]".'
+        ) from error
+    made: list[tuple[Description, Any]] = []
+    for rank, (_, data) in enumerate(answers.items()):
+        found = msgspec.msgpack.decode(data, type=Description)
+        taken = {each.name for each, _ in made}
+        name = f"{found.name} ({rank})" if found.name in taken else found.name
+        named = Description(name, found.amounts, found.gpus)
+        made.append((named, agents.slice(rank=rank)))
+    return procs, made
