@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from monarch_client.context.calls import method_call, new_actor, task_call
+from monarch_client.context.calls import arguments_call, new_actor, stored_arguments, task_call
 from monarch_client.context.errors import GetTimeoutError
 from monarch_client.context.ids import new_id
+from monarch_client.context.objects import ObjectNotFoundError, StoreClient
 from monarch_client.context.options import ActorOptions, TaskOptions
 from monarch_client.context.refs import ActorHandle, ObjectRef
 from monarch_client.context.values import ERROR, Payload, from_payload, to_payload
@@ -30,8 +32,9 @@ class TaskApi(ABC):
         The function and its arguments are pickled now. References among the arguments are replaced
         by their values before the call. InfeasibleError: no host can ever fit its resources.
         """
-        call = task_call(fn, args, kwargs, options)
-        self._submit(call)
+        call = task_call(fn, args, kwargs, options, self)
+        with self._arguments_of(call):
+            self._submit(call)
         return ObjectRef(call.id, self)
 
     def create_actor(
@@ -45,8 +48,9 @@ class TaskApi(ABC):
 
         ValueError: its name is taken. With `get_if_exists` the actor of that name is returned.
         """
-        actor = new_actor(klass, args, kwargs, options)
-        return ActorHandle(self._submit_actor(actor), actor.call.name, self)
+        actor = new_actor(klass, args, kwargs, options, self)
+        with self._arguments_of(actor.call):
+            return ActorHandle(self._submit_actor(actor), actor.call.name, self)
 
     def get(self, refs: Any, timeout: float | None = None) -> Any:
         """Wait for the value of a reference, or for a list of them; raise a task's error.
@@ -87,7 +91,7 @@ class TaskApi(ABC):
     def put(self, obj: Any) -> ObjectRef:
         """Store an object; return a reference to it."""
         ref = new_id()
-        self._put(ref, to_payload(obj))
+        self._put(ref, to_payload(obj, self))
         return ObjectRef(ref, self)
 
     def cancel(self, ref: ObjectRef) -> None:
@@ -102,9 +106,55 @@ class TaskApi(ABC):
         self, actor: bytes, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ObjectRef:
         """Call a method of an actor: what handles do."""
-        call = method_call(actor, "", method, args, kwargs)
-        self._submit(call)
+        call = arguments_call("", args, kwargs, self)
+        call.actor, call.method = actor, method
+        with self._arguments_of(call):
+            self._submit(call)
         return ObjectRef(call.id, self)
+
+    @contextmanager
+    def _arguments_of(self, call: Call) -> Iterator[None]:
+        """Make an object of large arguments, and keep it until the block has made the call."""
+        arguments = stored_arguments(call)
+        if arguments is None:
+            yield
+            return
+        ref = new_id()
+        self._put(ref, arguments)
+        call.needs.append(ref)
+        try:
+            yield
+        finally:
+            self.drop(ref)
+
+    def store(self, value: object) -> bytes | None:
+        """Write a value, or a serialized one, to the host's object store; return its id there.
+
+        None: the host has no store.
+        """
+        objects = self._objects
+        if objects is None:
+            return None
+        object_id = new_id()
+        objects.put(object_id, value, owner=self._owner)
+        return object_id
+
+    def load(self, object_id: bytes) -> Any:
+        """Return a value of the host's object store."""
+        objects = self._objects
+        if objects is None:
+            raise ObjectNotFoundError(object_id)
+        return objects.get(object_id)
+
+    @property
+    @abstractmethod
+    def _objects(self) -> StoreClient | None:
+        """The process's client of the host's object store, or None if the host has none."""
+
+    @property
+    @abstractmethod
+    def _owner(self) -> int:
+        """The holder of what is stored, until the driver takes it over."""
 
     @abstractmethod
     def keep(self, ref: bytes) -> None:

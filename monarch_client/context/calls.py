@@ -9,11 +9,14 @@ from monarch_client.context.amounts import actor_shape, task_shape
 from monarch_client.context.code import code_of
 from monarch_client.context.ids import new_id
 from monarch_client.context.options import ActorOptions, Lifetime, RuntimeEnv, TaskOptions
-from monarch_client.context.refs import ObjectRef
-from monarch_client.context.values import pickled_arguments
+from monarch_client.context.refs import Home, ObjectRef
+from monarch_client.context.values import STORED, VALUE, Payload, pickled_arguments
 from monarch_client.context.wire import Call, NewActor
 
 CONSTRUCTOR = "__init__"
+# The place of an object that is all arguments of a call.
+ALL = -1
+_NO_ARGUMENTS = Payload(VALUE, b"")
 
 
 def task_call(
@@ -21,12 +24,14 @@ def task_call(
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None,
     options: TaskOptions | None,
+    home: Home,
 ) -> Call:
     """Return the call that runs a function as a task."""
     if not callable(function):
         raise TypeError(f"a task is made of a function, and not of {function!r}")
     options = options or TaskOptions()
-    call = _call(options.name or _name_of(function), function, args, kwargs)
+    arguments = arguments_call(options.name or _name_of(function), args, kwargs, home)
+    call = _with_code(arguments, function)
     call.shape = list(task_shape(options.resources))
     call.env = _env_of(options.runtime_env)
     call.max_calls, call.max_retries = options.max_calls, options.max_retries
@@ -38,12 +43,14 @@ def new_actor(
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None,
     options: ActorOptions | None,
+    home: Home,
 ) -> NewActor:
     """Return the actor that a class makes."""
     if not callable(klass):
         raise TypeError(f"an actor is made of a class, and not of {klass!r}")
     options = options or ActorOptions()
-    call = _call(options.name or _name_of(klass), klass, args, kwargs)
+    arguments = arguments_call(options.name or _name_of(klass), args, kwargs, home)
+    call = _with_code(arguments, klass)
     call.shape = list(actor_shape(options.resources))
     call.env = _env_of(options.runtime_env)
     call.method = CONSTRUCTOR
@@ -56,31 +63,19 @@ def new_actor(
     )
 
 
-def method_call(
-    actor: bytes, name: str, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Call:
-    """Return a call of a method of an actor."""
-    call = _arguments(f"{name}.{method}", args, kwargs)
-    call.actor, call.method = actor, method
-    return call
-
-
-def _call(
-    name: str,
-    function: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None,
-) -> Call:
-    call = _arguments(name, args, kwargs)
+def _with_code(call: Call, function: Callable[..., Any]) -> Call:
+    """Return the call with its function."""
     code = code_of(function)
     call.code, call.digest = code.data, code.digest
     call.holds += code.refs
     return call
 
 
-def _arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Call:
-    """Pickle the arguments, without those that are references."""
-    call = Call(new_id(), name, b"", b"", b"")
+def arguments_call(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None, home: Home
+) -> Call:
+    """Return a call with its arguments pickled, apart from those that are references."""
+    call = Call(new_id(), name, b"", b"", _NO_ARGUMENTS)
     plain_args, plain_kwargs = list(args), dict(kwargs or {})
     for position, value in enumerate(plain_args):
         if isinstance(value, ObjectRef):
@@ -92,9 +87,23 @@ def _arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None)
             call.places.append(key)
             call.needs.append(value.id)
             plain_kwargs[key] = None
-    call.args, inside = pickled_arguments(plain_args, plain_kwargs)
-    call.holds += inside
+    call.args = pickled_arguments(plain_args, plain_kwargs, home)
+    call.holds += call.args.refs
     return call
+
+
+def stored_arguments(call: Call) -> Payload | None:
+    """Return the arguments if they are in the store, and let `ALL` stand for them in the call.
+
+    The caller makes an object of them, whose id it appends to `needs`.
+    """
+    if call.args.kind != STORED:
+        return None
+    # The call itself holds the references inside.
+    payload = Payload(STORED, call.args.data)
+    call.args = _NO_ARGUMENTS
+    call.places.append(ALL)
+    return payload
 
 
 def _name_of(function: Callable[..., Any]) -> str:

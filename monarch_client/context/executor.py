@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from monarch_client.context.calls import CONSTRUCTOR
+from monarch_client.context.calls import ALL, CONSTRUCTOR
 from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.current import set_job_context
 from monarch_client.context.errors import TaskCancelledError
@@ -69,12 +69,10 @@ class Code:
 class Executor:
     """The loop of one process."""
 
-    def __init__(
-        self, number: int, tasks: socket.socket, control: socket.socket, address: str
-    ) -> None:
+    def __init__(self, context: TaskContext, tasks: socket.socket, control: socket.socket) -> None:
         self._tasks = tasks
         self._control = control
-        self._context = TaskContext(number, address)
+        self._context = context
         self._reader: FrameReader[Run] = FrameReader(tasks, TO_EXECUTOR)
         self._codes: CodeCache[Code] = CodeCache()
         self._waiting: deque[tuple[Run, Code | None]] = deque()
@@ -160,8 +158,9 @@ class Executor:
             return to_error(error, f"{run.name} in process {os.getpid()} on {socket.gethostname()}")
 
     def _call(self, run: Run, code: Code | None) -> Payload:
-        args, kwargs = unpickled(run.args, self._context)
-        for place, value in zip(run.places, run.values, strict=True):
+        values = dict(zip(run.places, run.values, strict=True))
+        args, kwargs = from_payload(values.pop(ALL, run.args), self._context)
+        for place, value in values.items():
             if value.kind == ERROR:
                 return value
             target = args if isinstance(place, int) else kwargs
@@ -170,12 +169,13 @@ class Executor:
             self._instance = code.function(self._context)(*args, **kwargs)
             if run.max_concurrency > 1:
                 self._allow_concurrent_calls(run.max_concurrency)
-            return to_payload(None)
+            return to_payload(None, self._context)
         if code is not None:
             result = code.function(self._context)(*args, **kwargs)
         else:
             result = getattr(self._instance, run.method)(*args, **kwargs)
-        return to_payload(self._awaited(result) if inspect.iscoroutine(result) else result)
+        result = self._awaited(result) if inspect.iscoroutine(result) else result
+        return to_payload(result, self._context)
 
     def _awaited(self, coroutine: Any) -> Any:
         """Run a coroutine on the actor's event loop, which all its calls share."""

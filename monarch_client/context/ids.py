@@ -16,6 +16,14 @@ def new_id() -> bytes:
     return _prefix + next(_counter).to_bytes(ID_BYTES - _RANDOM_BYTES, "big")
 
 
+def holder_of(executor: int) -> int:
+    """Return the holder of what an executor has stored and the driver has not taken over.
+
+    It is no process id: what an executor reported before its end is the driver's.
+    """
+    return -executor
+
+
 def _renew() -> None:
     global _prefix  # noqa: PLW0603 - a forked process must not repeat the ids of its parent
     _prefix = os.urandom(_RANDOM_BYTES)

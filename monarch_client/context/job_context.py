@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from monarch_client.context.api import TaskApi, timed_out
 from monarch_client.context.driver.driver import Driver
+from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.errors import ContextError
+from monarch_client.context.objects import OWNER, StoreClient
 from monarch_client.context.task_context import own_context
 from monarch_client.context.values import ERROR, Payload
 from monarch_client.context.wire import Call, NewActor
@@ -24,17 +26,34 @@ class JobContext(TaskApi):
 
     `JobContext(mesh)` uses the hosts of a Monarch mesh, `JobContext()` this machine. `resources`
     replaces what was found of this machine: `CPU`, `GPU`, `memory` in bytes, and any others that
-    tasks may request.
+    tasks may request. On this machine, values above 64 kB are in shared memory of up to
+    `object_store_bytes`, by default 30% of the memory that is free, and what does not fit is in a
+    file of `spill_directory`, by default the folder for temporary files.
     """
 
     def __init__(
-        self, hosts: HostMesh | None = None, *, resources: Mapping[str, float] | None = None
+        self,
+        hosts: HostMesh | None = None,
+        *,
+        resources: Mapping[str, float] | None = None,
+        object_store_bytes: int | None = None,
+        spill_directory: str | os.PathLike[str] | None = None,
     ) -> None:
-        if hosts is not None and resources is not None:
-            raise ValueError("resources= describes this machine, and hosts= are others")
+        if hosts is not None and (resources or object_store_bytes or spill_directory):
+            raise ValueError(
+                "resources=, object_store_bytes= and spill_directory= describe this machine, and"
+                " hosts= are others"
+            )
         if not hasattr(os, "pidfd_open"):
             raise ContextError("A task context needs Linux 5.3 or later.")
-        self._driver = Driver(hosts, resources)
+        stored = StoredObjects()
+        if hosts is None:
+            stored.open(object_store_bytes, spill_directory)
+        try:
+            self._driver = Driver(hosts, resources, stored)
+        except BaseException:
+            stored.close()
+            raise
         self._pid = os.getpid()
         atexit.register(self.close)
 
@@ -67,6 +86,14 @@ class JobContext(TaskApi):
     def drop(self, ref: bytes) -> None:
         """Count one less."""
         self._driver.drop(ref)
+
+    @property
+    def _objects(self) -> StoreClient | None:
+        return self._driver.stored.client
+
+    @property
+    def _owner(self) -> int:
+        return OWNER
 
     def _submit(self, call: Call) -> None:
         with self._driver.loop.lock:

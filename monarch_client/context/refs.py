@@ -27,6 +27,12 @@ class Home(Protocol):
     def drop(self, ref: bytes) -> None:
         """Count one less. Garbage collection calls this anywhere: it must not lock."""
 
+    def store(self, value: object) -> bytes | None:
+        """Write a value to the host's object store; return its id there, or None without one."""
+
+    def load(self, object_id: bytes) -> Any:
+        """Return a value of the host's object store."""
+
     def call_actor(
         self, actor: bytes, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ObjectRef:

@@ -13,6 +13,8 @@ import msgspec
 from monarch_client.context.api import TaskApi, timed_out
 from monarch_client.context.current import get_job_context
 from monarch_client.context.errors import ContextClosedError
+from monarch_client.context.ids import holder_of
+from monarch_client.context.objects import StoreClient
 from monarch_client.context.values import ERROR, Payload, error_of
 from monarch_client.context.wire import (
     Await,
@@ -35,14 +37,17 @@ _KEPT, _CREATED, _DROPPED = 1, 2, -1
 class TaskContext(TaskApi):
     """The driver's context, as its tasks see it."""
 
-    def __init__(self, executor: int, address: str) -> None:
+    def __init__(self, executor: int, address: str, store_address: str = "") -> None:
         self._executor = executor
         self._address = address
+        self._store_address = store_address
         self._threads = threading.local()
         # Appended to without a lock, by garbage collection as well.
         self._events: deque[tuple[int, bytes]] = deque()
         self._counts: dict[bytes, int] = {}
         self._held: set[bytes] = set()
+        self._store_client: StoreClient | None = None
+        self._connecting = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return own_context, ()
@@ -54,6 +59,19 @@ class TaskContext(TaskApi):
     def drop(self, ref: bytes) -> None:
         """Count one less."""
         self._events.append((_DROPPED, ref))
+
+    @property
+    def _objects(self) -> StoreClient | None:
+        if not self._store_address:
+            return None
+        with self._connecting:
+            if self._store_client is None:
+                self._store_client = StoreClient.connect(self._store_address)
+            return self._store_client
+
+    @property
+    def _owner(self) -> int:
+        return holder_of(self._executor)
 
     def changes(self) -> Held:
         """Return what this process holds now and did not before, and the reverse. One at a time."""

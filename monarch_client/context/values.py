@@ -1,7 +1,8 @@
 """Values as bytes: the one place that pickles and unpickles what programs send to each other.
 
-A payload is a value, an error, or an object of the store. This module knows no process and no
-reference count; `refs` registers the references that a value contains.
+A payload is a value, an error, or an object of the host's store: values above 64 kB are written to
+the store at once, so that the messages between processes stay small. This module knows no process
+and no reference count; `refs` registers the references that a value contains.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ import msgspec
 
 from monarch_client.context import pickling
 from monarch_client.context.errors import TaskError
+from monarch_client.context.objects import Serialized, deserialize_object, serialize
 from monarch_client.context.refs import Home, contained_refs, loading_for
 
-VALUE, ERROR = 0, 1
+# A pickle; a pickled error; an object's id in the host's store; an object's bytes, with buffers.
+VALUE, ERROR, STORED, PACKED = 0, 1, 2, 3
+LARGEST_INLINE = 64 * 1024
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 _PROTOCOL = 5
 
 
 class Payload(msgspec.Struct, array_like=True, frozen=True):
-    """A pickled value or error, and the ids of the references in it."""
+    """A value or an error, and the ids of the references in it."""
 
     kind: int
     data: bytes
@@ -37,17 +41,32 @@ class RemoteTraceback(Exception):  # noqa: N818 - shown as the cause of an error
         return f"\n{self.args[0]}"
 
 
-def pickled_arguments(args: list[Any], kwargs: dict[str, Any]) -> tuple[bytes, tuple[bytes, ...]]:
+def pickled_arguments(args: list[Any], kwargs: dict[str, Any], home: Home) -> Payload:
     """Pickle the arguments of a call: plain ones without a pickler that looks at each object."""
-    if all(type(each) in _PLAIN for each in (*args, *kwargs.values())):
-        return pickle.dumps((args, kwargs), _PROTOCOL), ()
-    return pickled((args, kwargs))
+    is_plain = all(type(each) in _PLAIN for each in (*args, *kwargs.values()))
+    return _to_payload((args, kwargs), home, is_plain=is_plain)
 
 
-def to_payload(value: object) -> Payload:
-    """Pickle a value."""
-    data, refs = pickled(value)
-    return Payload(VALUE, data, refs)
+def to_payload(value: object, home: Home) -> Payload:
+    """Pickle a value. A large one is written to the store: StoreFullError if it has no room."""
+    return _to_payload(value, home, is_plain=type(value) in _PLAIN)
+
+
+def _to_payload(value: object, home: Home, *, is_plain: bool) -> Payload:
+    refs: list[bytes] = []
+    if is_plain:
+        data = pickle.dumps(value, _PROTOCOL)
+        if len(data) <= LARGEST_INLINE:
+            return Payload(VALUE, data)
+        serialized = Serialized(data, ())
+    else:
+        with contained_refs() as refs:
+            serialized = serialize(value)
+    if serialized.size > LARGEST_INLINE and (object_id := home.store(serialized)):
+        return Payload(STORED, object_id, tuple(refs))
+    if serialized.buffers:
+        return Payload(PACKED, serialized.to_bytes(), tuple(refs))
+    return Payload(VALUE, bytes(serialized.head), tuple(refs))
 
 
 def pickled(value: object) -> tuple[bytes, tuple[bytes, ...]]:
@@ -69,7 +88,12 @@ def from_payload(payload: Payload, home: Home) -> Any:
     """Return the value of a payload, or raise its error."""
     if payload.kind == ERROR:
         raise error_of(payload, home)
-    return unpickled(payload.data, home)
+    if payload.kind == VALUE:
+        return unpickled(payload.data, home)
+    with loading_for(home):
+        if payload.kind == STORED:
+            return home.load(payload.data)
+        return deserialize_object(memoryview(payload.data))
 
 
 def to_error(error: BaseException, where: str) -> Payload:

@@ -30,7 +30,7 @@ class Call(msgspec.Struct, array_like=True, tag="call"):
     name: str
     digest: bytes
     code: bytes
-    args: bytes
+    args: Payload
     places: list[int | str] = []
     needs: list[bytes] = []
     holds: list[bytes] = []
@@ -62,7 +62,7 @@ class Run(msgspec.Struct, array_like=True, tag="run"):
     name: str
     digest: bytes
     code: bytes
-    args: bytes
+    args: Payload
     places: list[int | str]
     values: list[Payload]
     env: dict[str, str]
@@ -154,6 +154,8 @@ class Setup(msgspec.Struct, array_like=True, tag="setup"):
     argv: list[str]
     modules: list[str]
     address: str
+    # Of the host's object store; "": it has none.
+    store_address: str = ""
 
 
 class Fork(msgspec.Struct, array_like=True, tag="fork"):

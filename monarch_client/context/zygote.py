@@ -20,6 +20,7 @@ from contextlib import suppress
 import msgspec
 
 from monarch_client.context.executor import Executor
+from monarch_client.context.task_context import TaskContext
 from monarch_client.context.wire import TO_ZYGOTE, Ended, Fork, Kill, Ready, Setup
 
 _LARGEST_MESSAGE = 1 << 20
@@ -39,7 +40,7 @@ class Zygote:
     def __init__(self, control: socket.socket, driver: int) -> None:
         self._control = control
         self._driver = driver
-        self._address = ""
+        self._address = self._store_address = ""
         self._pids: dict[int, int] = {}
         self._selector = selectors.DefaultSelector()
         self._decoder: msgspec.msgpack.Decoder[Setup | Fork | Kill] = msgspec.msgpack.Decoder(
@@ -81,7 +82,7 @@ class Zygote:
 
     def _set_up(self, setup: Setup) -> None:
         """Become like the driver; import what its tasks will need, once for all."""
-        self._address = setup.address
+        self._address, self._store_address = setup.address, setup.store_address
         with suppress(OSError):
             os.chdir(setup.folder)
         sys.path[:] = setup.path
@@ -116,7 +117,8 @@ class Zygote:
             self._selector.close()
             set_variables(request.env)
             tasks, control = (socket.socket(fileno=each) for each in descriptors)
-            Executor(request.number, tasks, control, self._address).run()
+            context = TaskContext(request.number, self._address, self._store_address)
+            Executor(context, tasks, control).run()
         finally:
             # No clean-up of the zygote's own must run here.
             os._exit(1)

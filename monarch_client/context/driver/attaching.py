@@ -11,6 +11,7 @@ from monarch_client.context.amounts import CPU, UNIT, own_gpus, own_resources
 from monarch_client.context.driver.attached_host import AttachedHost
 from monarch_client.context.driver.executors import ExecutorPool, HostExecutors
 from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.driver.task_connections import Requests
 from monarch_client.context.hosting.batches import Description
 from monarch_client.context.hosting.link import HostLink
@@ -27,6 +28,7 @@ class HostOwner(Requests, Protocol):
     objects: ObjectTable
     scheduler: Scheduler
     pool: ExecutorPool
+    stored: StoredObjects
 
     def on_host_lost(self, name: str, reason: str) -> None:
         """Handle the end of a host."""
@@ -38,7 +40,7 @@ class LocalHosts:
     def __init__(self, owner: HostOwner, resources: Mapping[str, float] | None) -> None:
         name = socket.gethostname()
         events = AttachedHost(owner.pool, partial(owner.on_host_lost, name))
-        self.link = LocalHost(owner.loop, events)
+        self.link = LocalHost(owner.loop, events, owner.stored.address)
         events.attach(self.link, owner.objects, owner)
         _add(owner, Description(name, own_resources(resources), own_gpus()), self.link)
 

@@ -13,6 +13,7 @@ from monarch_client.context.driver.actors import DRIVER, Actors
 from monarch_client.context.driver.attaching import LocalHosts, MeshHosts
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.driver.tasks import Tasks
 from monarch_client.context.driver.waiter import Waiter
 from monarch_client.context.errors import ContextClosedError, ContextError
@@ -30,9 +31,12 @@ _DROPS_AT_ONCE = 1000
 class Driver:
     """One context's state. Methods without `with self.loop.lock` need it to be held."""
 
-    def __init__(self, mesh: Any, resources: Mapping[str, float] | None) -> None:
+    def __init__(
+        self, mesh: Any, resources: Mapping[str, float] | None, stored: StoredObjects
+    ) -> None:
         self.loop = Loop(self._settle, self._fail)
-        self.objects = ObjectTable()
+        self.stored = stored
+        self.objects = ObjectTable(stored)
         self.scheduler = Scheduler()
         self.pool = ExecutorPool(self)
         self.tasks = Tasks(self.loop, self.objects, self.scheduler, self.pool)
@@ -57,6 +61,7 @@ class Driver:
         else:
             self.loop.close()
             self.hosts.close()
+        self.stored.close()
 
     def check_open(self) -> None:
         """Raise ContextClosedError if the context is closed."""
@@ -156,6 +161,7 @@ class Driver:
         for ref in executor.held:
             self.objects.drop(ref)
         executor.held.clear()
+        self.stored.executor_ended(executor.number)
 
     def _end(self, reason: ContextError) -> None:
         """Take nothing more; let what is pending raise the reason."""

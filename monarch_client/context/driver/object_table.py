@@ -6,11 +6,11 @@ any process, no call that needs it, no other object that contains a reference to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from monarch_client.context.errors import ObjectLostError
-from monarch_client.context.values import ERROR, Payload
+from monarch_client.context.values import ERROR, STORED, Payload
 
 
 class Watcher(Protocol):
@@ -18,6 +18,16 @@ class Watcher(Protocol):
 
     def note(self, ref: bytes, *, failed: bool) -> None:
         """Note that an object is ready."""
+
+
+class Stored(Protocol):
+    """The values that are in the host's store."""
+
+    def adopt(self, object_id: bytes) -> None:
+        """Take over an object from the process that has stored it."""
+
+    def discard(self, object_id: bytes) -> None:
+        """Delete an object."""
 
 
 class Entry:
@@ -35,8 +45,9 @@ class Entry:
 class ObjectTable:
     """Objects and actors by id. An actor's handles are counted as references are."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: Stored) -> None:
         self._entries: dict[bytes, Entry] = {}
+        self._stored = stored
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -73,7 +84,10 @@ class ObjectTable:
         """Give a pending object its payload; notify its watchers. A ready one stays as it is."""
         entry = self._entries.get(ref)
         if entry is None or entry.payload is not None:
+            self._discard(payload)
             return
+        if payload.kind == STORED:
+            self._stored.adopt(payload.data)
         entry.payload = payload
         for inside in payload.refs:
             self.keep(inside)
@@ -121,6 +135,19 @@ class ObjectTable:
             if entry.payload is None and entry.on_unused is None
         ]
 
+    def _dropped(self, refs: Iterable[bytes]) -> Iterator[tuple[bytes, Entry]]:
+        """Count one reference less to each; yield those without any."""
+        for ref in refs:
+            if entry := self._entries.get(ref):
+                entry.count -= 1
+                if entry.count <= 0:
+                    yield ref, entry
+
+    def _discard(self, payload: Payload) -> None:
+        """Delete what a payload has in the store."""
+        if payload.kind == STORED:
+            self._stored.discard(payload.data)
+
     def _forget(self, ref: bytes, entry: Entry) -> None:
         """Forget an object with what it alone refers to: in a loop, for chains of any length."""
         unused = [(ref, entry)]
@@ -130,10 +157,8 @@ class ObjectTable:
                 continue  # its call still runs; `settle` forgets it
             if self._entries.pop(ref, None) is None:
                 continue
-            for inside in entry.payload.refs if entry.payload else ():
-                if found := self._entries.get(inside):
-                    found.count -= 1
-                    if found.count <= 0:
-                        unused.append((inside, found))
+            if entry.payload is not None:
+                self._discard(entry.payload)
+                unused += self._dropped(entry.payload.refs)
             if entry.on_unused is not None:
                 entry.on_unused()

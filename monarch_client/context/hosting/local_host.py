@@ -62,11 +62,12 @@ class Stream:
 class LocalHost:
     """The executors of this host, their zygote, and the listener for their tasks."""
 
-    def __init__(self, loop: Loop, events: HostEvents) -> None:
+    def __init__(self, loop: Loop, events: HostEvents, store_address: str = "") -> None:
         self._loop = loop
         self._events = events
         # An abstract address: the kernel removes it with this process.
         self._address = f"monarch-context-{secrets.token_hex(16)}"
+        self._store_address = store_address
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(f"\0{self._address}")
         self._listener.listen(_BACKLOG)
@@ -176,6 +177,7 @@ class LocalHost:
             argv=sys.argv,
             modules=[name for name in _PRELOADED if name in sys.modules],
             address=self._address,
+            store_address=self._store_address,
         )
         self._loop.add(self._zygote, self._read_zygote)
         self._request(setup)

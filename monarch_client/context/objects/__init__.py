@@ -9,6 +9,7 @@ from monarch_client.context.objects.errors import (
     StoreFullError,
 )
 from monarch_client.context.objects.host_store import HostStore, StoreUsage
+from monarch_client.context.objects.ledger import OWNER
 from monarch_client.context.objects.serialization import (
     Serialized,
     deserialize,
@@ -18,6 +19,7 @@ from monarch_client.context.objects.serialization import (
 from monarch_client.context.objects.server import StoreServer
 
 __all__ = [
+    "OWNER",
     "HostStore",
     "ObjectNotFoundError",
     "ObjectStoreError",

@@ -160,6 +160,14 @@ class HostStore:
         """Add to a process's numbers of references; objects without any are deleted."""
         self._change(lambda: self._ledger.change_references(holder, changes))
 
+    def adopt(self, object_id: bytes) -> None:
+        """Move the reference of an object's owner to the process that runs the store."""
+        self._change(lambda: self._ledger.adopt(object_id))
+
+    def discard(self, object_id: bytes) -> None:
+        """Drop the reference of an object's owner."""
+        self._change(lambda: self._ledger.discard(object_id))
+
     def process_ended(self, holder: int) -> None:
         """Free what a process had: pins, references, and objects that it has not sealed."""
         self._change(lambda: self._ledger.end(holder))

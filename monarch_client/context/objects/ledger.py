@@ -153,6 +153,19 @@ class Ledger:
             del self._references[object_id]
         return count >= 0
 
+    def adopt(self, object_id: bytes) -> None:
+        """Make the store's own process the owner of an object."""
+        record = self.find(object_id)
+        if record is not None and record.is_sealed and record.owner != OWNER:
+            self._add_references(object_id, OWNER, 1)
+            self._add_references(object_id, record.owner, -1)
+            record.owner = OWNER
+
+    def discard(self, object_id: bytes) -> None:
+        """Drop the owner's reference."""
+        if (record := self.find(object_id)) is not None:
+            self.change_references(record.owner, {object_id: -1})
+
     def end(self, holder: int) -> None:
         """End a process's pins and references, and forget what it has not sealed."""
         for record in list(self._records.values()):

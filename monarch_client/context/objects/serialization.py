@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
+from monarch_client.context.pickling import PROTOCOL, FunctionPickler
 
 ALIGNMENT = 64
 _COUNTS = struct.Struct("<II")
@@ -107,25 +107,25 @@ def read_layout(whole: memoryview) -> tuple[memoryview, list[BufferEntry]]:
     return whole[start : start + head_length], entries
 
 
-class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # cloudpickle has no types
-    """A pickler that keeps the memory of arrays and tensors out of the pickle."""
+class _Buffers:
+    """The memory of arrays and tensors that a pickler leaves out of the pickle.
 
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, protocol=5, buffer_callback=self._keep)
-        self.buffers: list[memoryview] = []
+    It does not know the pickler: in a cycle both would keep the pickled value until the garbage
+    collector finds them.
+    """
+
+    def __init__(self) -> None:
+        self.views: list[memoryview] = []
         self.writable: set[int] = set()
         # By identity, and kept: a freed one's identity would be used again.
         self._of_tensors: dict[int, pickle.PickleBuffer] = {}
-        if torch := sys.modules.get("torch"):
-            own = {torch.Tensor: self._reduce_tensor}
-            self.dispatch_table = ChainMap(own, cloudpickle.CloudPickler.dispatch_table)
 
-    def _keep(self, buffer: pickle.PickleBuffer) -> None:
+    def keep(self, buffer: pickle.PickleBuffer) -> None:
         if id(buffer) in self._of_tensors:
-            self.writable.add(len(self.buffers))
-        self.buffers.append(buffer.raw())
+            self.writable.add(len(self.views))
+        self.views.append(buffer.raw())
 
-    def _reduce_tensor(self, tensor: Any) -> Any:
+    def reduce_tensor(self, tensor: Any) -> Any:
         """Reduce a plain tensor in host memory to its bytes, and any other one as torch does."""
         torch = sys.modules["torch"]
         is_plain = tensor.device.type == "cpu" and tensor.layout == torch.strided
@@ -151,10 +151,13 @@ def _restore_tensor(buffer: Any, dtype: Any, shape: tuple[int, ...], requires_gr
 
 def serialize(value: object) -> Serialized:
     """Pickle a value. Its buffers are not copied: do not change the value before they are."""
-    file = io.BytesIO()
-    pickler = _Pickler(file)
+    file, buffers = io.BytesIO(), _Buffers()
+    pickler = FunctionPickler(file, protocol=PROTOCOL, buffer_callback=buffers.keep)
+    if torch := sys.modules.get("torch"):
+        own = {torch.Tensor: buffers.reduce_tensor}
+        pickler.dispatch_table = ChainMap(own, FunctionPickler.dispatch_table)
     pickler.dump(value)
-    return Serialized(file.getbuffer(), pickler.buffers, frozenset(pickler.writable))
+    return Serialized(file.getbuffer(), buffers.views, frozenset(buffers.writable))
 
 
 def deserialize(head: bytes | memoryview, buffers: Sequence[Any]) -> Any:

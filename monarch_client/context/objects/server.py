@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import select
 import socket
 import struct
@@ -36,13 +35,14 @@ class _Peer:
 class StoreServer:
     """The store's end of the connections to the processes of its host."""
 
-    def __init__(self, store: HostStore) -> None:
+    def __init__(self, store: HostStore, address: str) -> None:
+        """Listen at an abstract address, which no other program knows."""
         self.store = store
-        self.address = f"\0mportal-objects-{secrets.token_hex(12)}"
+        self.address = address
         self._peers: dict[int, _Peer] = {}
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(self.address)
+        self._listener.bind(f"\0{address}")
         self._listener.listen(128)
         self._is_closed = False
         self._events = select.epoll()

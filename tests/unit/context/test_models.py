@@ -12,7 +12,7 @@ from monarch_client.context.amounts import CPU, GPU, UNIT, task_shape, to_amount
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.waiter import Waiter
 from monarch_client.context.scheduling import Allocation, Item, Scheduler
-from monarch_client.context.values import ERROR, VALUE, Payload
+from monarch_client.context.values import ERROR, STORED, VALUE, Payload
 
 HOSTS = {"a": {"CPU": 2, "GPU": 2}, "b": {"CPU": 3, "disk": 1}}
 SHAPES = [
@@ -122,12 +122,29 @@ class SchedulerModel(RuleBasedStateMachine):
             assert all(amount <= UNIT for amount in gpus.values())
 
 
+class Stored:
+    """The objects of a store: reported to the driver, or taken over by it."""
+
+    def __init__(self) -> None:
+        self.reported: set[bytes] = set()
+        self.adopted: set[bytes] = set()
+
+    def adopt(self, object_id: bytes) -> None:
+        self.reported.remove(object_id)
+        self.adopted.add(object_id)
+
+    def discard(self, object_id: bytes) -> None:
+        (self.adopted if object_id in self.adopted else self.reported).remove(object_id)
+
+
 class ObjectModel(RuleBasedStateMachine):
     """An object exists while something refers to it, or its call has not ended."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = ObjectTable()
+        self.stored = Stored()
+        self.table = ObjectTable(self.stored)
+        self.stored_ids: set[bytes] = set()
         self.references: Counter[bytes] = Counter()
         self.inside: dict[bytes, tuple[bytes, ...] | None] = {}
         self.failed: set[bytes] = set()
@@ -156,16 +173,22 @@ class ObjectModel(RuleBasedStateMachine):
         self.references[ref] = 1
 
     @precondition(lambda self: any(inner is None for inner in self.inside.values()))
-    @rule(data=st.data(), failed=st.booleans())
-    def settle(self, data, failed) -> None:
+    @rule(data=st.data(), kind=st.sampled_from([VALUE, ERROR, STORED]))
+    def settle(self, data, kind) -> None:
         pending = [ref for ref, inner in self.inside.items() if inner is None]
         ref = data.draw(st.sampled_from(pending))
         held = sorted(each for each, count in self.references.items() if count > 0 and each < ref)
         inner = tuple(data.draw(st.lists(st.sampled_from(held), max_size=3))) if held else ()
         self.inside[ref] = inner
-        if failed:
+        if kind == ERROR:
             self.failed.add(ref)
-        self.table.settle(ref, Payload(ERROR if failed else VALUE, b"", inner))
+        if kind == STORED:
+            self.stored_ids.add(ref)
+            self.stored.reported.add(ref)
+        self.table.settle(ref, Payload(kind, ref, inner))
+        # The result of a call that was cancelled comes later.
+        self.stored.reported.add(b"late")
+        self.table.settle(ref, Payload(STORED, b"late"))
 
     @precondition(lambda self: +self.references)
     @rule(data=st.data())
@@ -200,6 +223,11 @@ class ObjectModel(RuleBasedStateMachine):
         existing = self.existing()
         assert {ref for ref in self.inside if ref in self.table} == existing
         assert len(self.table) == len(existing)
+
+    @invariant()
+    def the_store_has_the_values_of_what_exists(self) -> None:
+        assert self.stored.adopted == self.stored_ids & self.existing()
+        assert not self.stored.reported
 
     @invariant()
     def waits_end_exactly_when_enough_is_ready(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -30,7 +31,7 @@ PRELUDE = """
 import os, sys
 import numpy as np
 from monarch_client.context.objects import StoreClient
-client = StoreClient.connect("\\0" + sys.argv[1])
+client = StoreClient.connect(sys.argv[1])
 def show(text):
     print(text, flush=True)
 """
@@ -45,7 +46,7 @@ def store(tmp_path: Path) -> Iterator[HostStore]:
 
 @pytest.fixture
 def server(store: HostStore) -> Iterator[StoreServer]:
-    server = StoreServer(store)
+    server = StoreServer(store, f"mportal-test-{secrets.token_hex(8)}")
     yield server
     server.close()
 
@@ -60,7 +61,7 @@ def client(store: HostStore) -> Iterator[StoreClient]:
 @contextmanager
 def program(server: StoreServer, code: str) -> Iterator[subprocess.Popen[str]]:
     """Run a program with a client of its own; kill it at the end."""
-    command = [sys.executable, "-c", PRELUDE + code, server.address[1:]]
+    command = [sys.executable, "-c", PRELUDE + code, server.address]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -177,7 +178,7 @@ def test_threads_of_one_client_have_requests_of_their_own(
 
 
 def test_a_client_whose_store_has_ended_reports_it(store: HostStore) -> None:
-    server = StoreServer(store)
+    server = StoreServer(store, f"mportal-test-{secrets.token_hex(8)}")
     client = StoreClient.connect(server.address)
     client.put(b"a", np.arange(100_000))
     value = client.get(b"a")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,3 +86,15 @@ def test_a_buffer_of_a_tensor_is_private_memory_of_its_reader() -> None:
     _, (array, tensor) = read_layout(whole)
     assert (array.is_writable, tensor.is_writable) == (False, True)
     assert bytes(whole[tensor.offset :][: tensor.length]) == b"tensor"
+
+
+def test_pickling_keeps_nothing_of_the_value_until_garbage_is_collected() -> None:
+    rows = np.arange(10)
+    alive = weakref.ref(rows)
+    gc.disable()
+    try:
+        serialize({"rows": rows})
+        del rows
+        assert alive() is None
+    finally:
+        gc.enable()
