@@ -14,7 +14,7 @@ from monarch_client.context import JobContext, TaskOptions
 from monarch_client.context.objects import StoreFullError, StoreUsage
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.feature("S4.6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("S4.6")]
 MB = 1_000_000
 
 
