@@ -138,6 +138,11 @@ urlpatterns = [
         name="cluster_down",
     ),
     path(
+        f"{_PROJECT}/clusters/<name:cluster_name>/actions/stop",
+        cluster_views.ClusterStopView.as_view(),
+        name="cluster_stop",
+    ),
+    path(
         f"{_PROJECT}/clusters/<name:cluster_name>/actions/extend",
         extend_views.ClusterExtendView.as_view(),
         name="cluster_extend",

@@ -13,6 +13,7 @@ from jobs.limits import idle_limit
 from jobs.models import Attempt, Cluster, Project, StrayCluster
 from jobs.permissions import Actor, Verb, projects_of, require, verbs_of
 from jobs.policies.idle import IdlePolicy, Kept, idle_end
+from jobs.readers.gpu_use import gpu_use_view
 from jobs.statuses import ClusterStatus, StrayKind
 from monarch_client.wire import clusters as wire
 
@@ -75,7 +76,8 @@ def ssh_command(cluster: Cluster | None, rank: int) -> str:
 
 
 def _with_jobs(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
-    newest_first = Attempt.objects.select_related("job").order_by("-pk")
+    newest_first = Attempt.objects.select_related("job__submitted_by", "gpu_use")
+    newest_first = newest_first.defer("job__spec", "job__spec_source").order_by("-pk")
     return (
         clusters.select_related("project")
         .annotate(paid=Sum("attempts__usd"))
@@ -98,6 +100,7 @@ def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
     paid: Decimal = getattr(cluster, "paid", None) or Decimal(0)
     is_released = cluster.release_requested_at is not None
     idle_until = None if is_busy or is_released else _idle_until(cluster)
+    use = getattr(attempts[0], "gpu_use", None) if is_busy else None
     return wire.Cluster(
         name=cluster.name,
         kind=ROW,
@@ -112,9 +115,14 @@ def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
         infra=cluster.infra,
         resources=cluster.resources,
         num_nodes=cluster.num_nodes,
+        gpu_type=cluster.gpu_type,
+        gpu_count=cluster.gpu_count,
+        gpu_use=gpu_use_view(use, is_on=True) if use else None,
+        submitted_by=job.submitted_by.get_username() if job else "",
         since=cluster.created_at,
         idle_since=None if is_busy else cluster.idle_since,
         idle_until=idle_until,
+        idle_then=IdlePolicy.from_dict(cluster.idle_policy).then if idle_until else "",
         # A stopped cluster costs its disks alone, and no backend reports how much.
         usd_per_hour=None if cluster.status == ClusterStatus.STOPPED else cluster.usd_per_hour,
         usd=usd,
@@ -122,6 +130,8 @@ def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
         owner="",
         can_down=may_manage and not is_busy and not is_released,
         can_extend=may_manage and idle_until is not None,
+        can_stop=may_manage and idle_until is not None,
+        ssh=ssh_command(cluster, 0),
     )
 
 
@@ -149,13 +159,20 @@ def _stray(row: StrayCluster, *, may_write: bool) -> wire.Cluster:
         infra=str(seen.get("infra") or ""),
         resources=str(seen.get("resources") or ""),
         num_nodes=int(seen.get("num_nodes") or 0),
+        gpu_type="",
+        gpu_count=0,
+        gpu_use=None,
+        submitted_by="",
         since=datetime.fromisoformat(began) if began else row.first_seen_at,
         idle_since=None,
         idle_until=None,
+        idle_then="",
         usd_per_hour=None if price is None else Decimal(price),
         usd=None,
         idle_usd=None,
         owner=str(seen.get("owner") or ""),
         can_down=may_write and row.kind == StrayKind.OWN and not by,
         can_extend=False,
+        can_stop=False,
+        ssh="",
     )

@@ -6,7 +6,7 @@ from django.urls import path
 
 from jobs.web.account import settings_pages, sign_in
 from jobs.web.base import live
-from jobs.web.clusters import cluster_pages, infra_page
+from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
     array_pages,
     hosts_tab,
@@ -41,20 +41,24 @@ urlpatterns = [
     path("settings/password", settings_pages.password, name="password"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),
-    path("settings/clusters", cluster_pages.all_clusters, name="all_clusters"),
-    path("settings/clusters/live", cluster_pages.all_live, name="all_clusters_live"),
-    path("settings/clusters/down", cluster_pages.any_down, name="any_cluster_down"),
+    path("settings/machines", machines_page.all_page, name="all_machines"),
+    path("settings/machines/live", machines_page.all_live, name="all_machines_live"),
+    path("settings/machines/stream", machines_page.all_stream, name="all_machines_stream"),
+    path("settings/machines/down", machines_page.any_down, name="any_cluster_down"),
+    path("settings/clusters", machines_page.old_address, name="old_all_clusters"),
     path("settings/overview/live", overview_page.all_live, name="overview_all_live"),
     path("settings/overview/stream", overview_stream.all_stream, name="overview_all_stream"),
     path("<slug:slug>", overview_page.page, name="project"),
     path("<slug:slug>/overview/live", overview_page.live, name="overview_live"),
     path("<slug:slug>/overview/stream", overview_stream.project_stream, name="overview_stream"),
-    path("<slug:slug>/clusters", cluster_pages.clusters, name="clusters"),
-    path("<slug:slug>/clusters/live", cluster_pages.live, name="clusters_live"),
-    path("<slug:slug>/clusters/extend", cluster_pages.extend, name="cluster_extend"),
-    path("<slug:slug>/clusters/down", cluster_pages.down, name="cluster_down"),
-    path("<slug:slug>/infra", infra_page.page, name="infra"),
-    path("<slug:slug>/infra/live", infra_page.live, name="infra_live"),
+    path("<slug:slug>/machines", machines_page.page, name="machines"),
+    path("<slug:slug>/machines/live", machines_page.live, name="machines_live"),
+    path("<slug:slug>/machines/stream", machines_page.stream, name="machines_stream"),
+    path("<slug:slug>/machines/extend", machines_page.extend, name="cluster_extend"),
+    path("<slug:slug>/machines/stop", machines_page.stop, name="cluster_stop"),
+    path("<slug:slug>/machines/down", machines_page.down, name="cluster_down"),
+    path("<slug:slug>/clusters", machines_page.old_address, name="old_clusters"),
+    path("<slug:slug>/infra", machines_page.old_address, name="old_infra"),
     path("<slug:slug>/usage", usage_page.page, name="usage"),
     path("<slug:slug>/queue", queue_page.page, name="queue"),
     path("<slug:slug>/queue/live", queue_page.live, name="queue_live"),

@@ -39,7 +39,7 @@ COLUMNS = {
     "WHOSE": _whose,
     "STATUS": _status,
     "WHERE": lambda cluster: cluster.infra or cluster.backend,
-    "NODES": lambda cluster: str(cluster.num_nodes),
+    "NODES": lambda cluster: cluster.machines,
     "SINCE": lambda cluster: f"{age(cluster.since)} ago",
     "AN HOUR": lambda cluster: dollars(cluster.usd_per_hour),
     "SO FAR": lambda cluster: dollars(cluster.usd),
@@ -82,6 +82,16 @@ def clusters_extend(session: Session, *, name: str, duration: str, project: str 
     """Keep an idle cluster for at least DURATION from now, such as 2h or 90m."""
     cluster = session.client.keep(session.project(project), name, duration)
     say(f"{cluster.name}: waits at least {duration} for a job")
+
+
+@clusters.command("stop")
+@click.argument("name", shell_complete=completion.clusters)
+@project_option
+@pass_session
+def clusters_stop(session: Session, *, name: str, project: str | None) -> None:
+    """Stop the machines of an idle cluster and keep their disks."""
+    cluster = session.client.stop_machines(session.project(project), name)
+    say(f"{cluster.name}: stopping; its disks are kept")
 
 
 @clusters.command("down")

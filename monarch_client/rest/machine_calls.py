@@ -83,6 +83,14 @@ class MachineCalls:
         path = f"/clusters/{quote(name, safe='')}/actions/down"
         return decode(wire.clusters.Cluster, self.connection.request("POST", path, repeatable=True))
 
+    def stop_machines(self, project: str, name: str) -> wire.clusters.Cluster:
+        """Stop the machines of an idle cluster and keep their disks.
+
+        ConflictError when a job is on it, or its infrastructure cannot stop machines.
+        """
+        path = f"/projects/{project}/clusters/{quote(name, safe='')}/actions/stop"
+        return decode(wire.clusters.Cluster, self.connection.request("POST", path))
+
     def keep(self, project: str, name: str, duration: str) -> wire.clusters.Cluster:
         """Keep a cluster without a job for at least `duration` ("2h") from now.
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from monarch_client.wire.values import Moment, Usd
+from monarch_client.wire.metrics import GpuUse
+from monarch_client.wire.values import Moment, Usd, machines_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,15 +28,33 @@ class Cluster:
     infra: str
     resources: str
     num_nodes: int
+    gpu_type: Annotated[str, Meta(description="In capitals; empty: no GPU was requested.")] = ""
+    gpu_count: Annotated[int, Meta(description="Of all nodes together.")] = 0
+    gpu_use: Annotated[
+        GpuUse | None, Meta(description="Of the job on it. Null: no host reported a GPU.")
+    ] = None
+    submitted_by: Annotated[str, Meta(description="Who submitted its last job.")] = ""
     since: Moment | None
     idle_since: Moment | None
     idle_until: Moment | None
+    idle_then: Annotated[str, Meta(description="stop or down: what happens to it then.")] = ""
     usd_per_hour: Annotated[Usd | None, Meta(description="Of all nodes together.")]
     usd: Annotated[Usd | None, Meta(description="What it has cost so far, as its backend reports.")]
     idle_usd: Annotated[Usd | None, Meta(description="The part of it that belongs to no job.")]
     owner: Annotated[str, Meta(description="Of those without a row: who made it.")]
     can_down: bool
     can_extend: bool
+    can_stop: Annotated[
+        bool, Meta(description="It is idle; its infrastructure may still refuse.")
+    ] = False
+    ssh: Annotated[
+        str, Meta(description="The command to reach its first node; empty: there is none.")
+    ] = ""
+
+    @property
+    def machines(self) -> str:
+        """The nodes with their GPUs, such as `8 x H100:8`."""
+        return machines_text(self.num_nodes, self.gpu_type, self.gpu_count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

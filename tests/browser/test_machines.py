@@ -132,13 +132,15 @@ def candidate(infra_name: str, machine: str, price: str, **fields: Any) -> Candi
 def test_pages_of_machines_are_fine_for_axe_and_fit_their_width(
     camera, fake, clusters, project, monkeypatch
 ):
-    camera.at("/rl/clusters", "clusters", "#live-state[data-state=on]")
+    camera.at("/rl/machines", "machines-asking", "#live-state[data-state=on]")
+    camera.page.get_by_role("button", name="Stop mp3fa9c1").click()
+    camera.take("cluster-stop")
+    camera.page.get_by_role("button", name="Cancel").click()
     camera.page.get_by_role("button", name="Terminate mp3fa9c1").first.click()
     camera.take("cluster-down")
-    camera.at("/settings/clusters", "clusters-all")
-    camera.at("/rl/infra", "infra-asking")
     infra.step()
-    camera.at("/rl/infra", "infra", ".gpus")
+    camera.at("/rl/machines", "machines", ".gpus")
+    camera.at("/settings/machines", "machines-all", ".gpus")
     camera.at("/rl/jobs", "table-with-costs", "#live-state[data-state=on]")
     job = project.jobs.get(name="ppo-cartpole")
     camera.at(f"/rl/jobs/{job.pk}/workers", "workers-with-ssh", "#job-workers table")
@@ -175,8 +177,8 @@ def test_a_plan_is_fine_for_axe_and_says_what_it_costs(camera, fake, monkeypatch
     assert camera.problems == []
 
 
-def test_the_clusters_page_shows_what_becomes_of_a_cluster(page, fake, clusters, project):
-    page.goto("/rl/clusters")
+def test_the_machines_page_shows_what_becomes_of_a_cluster(page, fake, clusters, project):
+    page.goto("/rl/machines")
     page.locator("#live-state[data-state=on]").wait_for()
     row = page.locator("tr", has_text="sft-baseline")
     row.get_by_text("Idle", exact=True).wait_for()

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.actions.clusters.stop import stop_cluster
 from jobs.actions.clusters.strays import take_down_stray
 from jobs.actions.clusters.take_down import take_down_cluster
 from jobs.api.base.answers import answer_with, page_with
@@ -55,6 +56,21 @@ class ClusterDownView(ClusterView):
         """Take down a cluster on which no job is. It is over when the list shows it no more."""
         cluster = cluster_named(self.actor, self.project(), cluster_name)
         row = cluster_row(self.actor, take_down_cluster(self.actor, cluster))
+        return answer_with(row, 202)
+
+
+class ClusterStopView(ClusterView):
+    """`/projects/{slug}/clusters/{name}/actions/stop`."""
+
+    @extend_schema(
+        operation_id="cluster_stop",
+        request=None,
+        responses={202: Cluster, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, cluster_name: str) -> Response:
+        """Stop the machines of an idle cluster and keep their disks."""
+        cluster = cluster_named(self.actor, self.project(), cluster_name)
+        row = cluster_row(self.actor, stop_cluster(self.actor, cluster))
         return answer_with(row, 202)
 
 

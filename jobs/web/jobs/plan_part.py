@@ -24,4 +24,4 @@ def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         context["plan"] = plan_job(actor, context["project"], source)
     except InvalidSpecError as error:
         context["errors"] = error.data.get("errors", [])
-    return render(request, "infra/_plan.html", context)
+    return render(request, "jobs/_plan.html", context)

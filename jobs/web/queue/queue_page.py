@@ -1,4 +1,4 @@
-"""The queue: machines, queues, who waits in which order, quotas and shares, of all projects."""
+"""The queue: queues, who waits in which order, quotas and shares, of all projects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ def _context(request: HttpRequest, actor: Actor) -> dict[str, Any]:
         "number_apart": max(0, unplanned),
         "page": number,
         "pages": last,
-        "places": state.pools(),
         "queues": queues,
         "quotas": state.quotas(),
         "shares": state.shares(),

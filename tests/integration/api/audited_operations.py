@@ -178,6 +178,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("post", "schedule_run"): Operation("run_schedule", needs=of_schedule()),
     ("post", "cluster_down"): Operation("cluster_down", needs=of_cluster),
     ("post", "cluster_extend"): Operation("cluster_extend", {"duration": "1h"}, of_cluster),
+    ("post", "cluster_stop"): Operation("cluster_stop", needs=of_cluster),
     ("post", "any_cluster_down"): Operation("cluster_down", needs=of_stray),
     ("put", "cloud"): Operation("add_cloud", {**AWS_PAIR, "secret_access_key": SECRET}),
     ("delete", "cloud_entry"): Operation("remove_cloud"),

@@ -63,6 +63,9 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "prioritize"): "maintainer",  # likewise
     ("post", "extend"): "maintainer",  # likewise
     ("post", "cluster_extend"): "maintainer",  # likewise
+    ("post", "cluster_stop"): "maintainer",  # likewise
+    ("get", "overview"): "viewer",
+    ("get", "overview_all"): SIGNED_IN,
     ("post", "rerun"): "member",
     ("get", "attempts"): "viewer",
     ("get", "events"): "viewer",

@@ -34,18 +34,22 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "archive_project"): "admin",
     ("post", "unarchive_project"): "admin",
     ("post", "delete_project"): "admin",
-    ("get", "all_clusters"): SIGNED_IN,
-    ("get", "all_clusters_live"): SIGNED_IN,
+    ("get", "all_machines"): SIGNED_IN,
+    ("get", "all_machines_live"): SIGNED_IN,
+    ("get", "all_machines_stream"): SIGNED_IN,
     ("post", "any_cluster_down"): SIGNED_IN,
-    ("get", "clusters"): "viewer",
-    ("get", "clusters_live"): "viewer",
-    ("post", "cluster_down"): "maintainer",  # of another user's; the own: test_clusters
+    ("get", "old_all_clusters"): PUBLIC,
+    ("get", "old_clusters"): PUBLIC,
+    ("get", "old_infra"): PUBLIC,
+    ("get", "machines"): "viewer",
+    ("get", "machines_live"): "viewer",
+    ("get", "machines_stream"): "viewer",
+    ("post", "cluster_down"): "maintainer",  # of another user's; the own: test_machines
     ("post", "cluster_extend"): "maintainer",  # as above
+    ("post", "cluster_stop"): "maintainer",  # as above
     ("get", "queue"): "viewer",
     ("get", "queue_live"): "viewer",
     ("get", "queue_stream"): "viewer",
-    ("get", "infra"): "viewer",
-    ("get", "infra_live"): "viewer",
     ("post", "plan"): "member",
     ("get", "usage"): "viewer",
     ("post", "usage"): SIGNED_IN,  # and the installation's administrators alone: test_usage

@@ -44,7 +44,14 @@ from tests.undone import undone
 
 ARRAY_ID, SESSION_ID = 4711, 4712
 # These read in threads of their own, which see only what is committed.
-STREAMS = {"jobs_stream", "queue_stream", "overview_stream", "overview_all_stream"}
+STREAMS = {
+    "jobs_stream",
+    "queue_stream",
+    "overview_stream",
+    "overview_all_stream",
+    "machines_stream",
+    "all_machines_stream",
+}
 THREADED = {*STREAMS, "readyz"}
 CHANGED = (Project, Job, Membership, ApiToken, ProjectSecret, Schedule)
 NO_CONTENT, REFUSED, MISSING, WRONG_METHOD = 204, 403, 404, 405
@@ -122,6 +129,7 @@ def form(name: str) -> dict[str, str]:
         "extend": {"duration": "1h"},
         "cluster_down": {"name": "mpx"},
         "cluster_extend": {"name": "mpx"},
+        "cluster_stop": {"name": "mpx"},
         "any_cluster_down": {"name": "mpx"},
         "usage": {"usd": "5", "on_spent": "hold", "warn_at": "50"},
         "members": member,

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 OWN_PAGES = [
     "/settings/tokens",
     "/settings/password",
-    "/settings/clusters",
+    "/settings/machines",
     "/settings/projects",
 ]
 PROJECT_PAGES = [
@@ -31,8 +31,7 @@ PROJECT_PAGES = [
     "/rl/jobs/new",
     "/rl/members",
     "/rl/settings",
-    "/rl/clusters",
-    "/rl/infra",
+    "/rl/machines",
     "/rl/queue",
     "/rl/secrets",
     "/rl/usage",

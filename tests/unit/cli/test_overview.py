@@ -51,7 +51,7 @@ OVERVIEW = wire.Overview(
             wait_reason="CAPACITY",
             message="Needs 2 nodes.",
             since=NOW,
-            expected_at=NOW + timedelta(minutes=20, seconds=30),
+            expected_at=NOW + timedelta(hours=20),
         )
     ],
     waiting_for=[wire.WaitingFor(reason="CAPACITY", label="No free capacity", jobs=4)],
@@ -88,8 +88,8 @@ OVERVIEW = wire.Overview(
             gpu_type="H100",
             gpu_count=8,
             usd_per_hour=Decimal("19.90"),
-            idle_since=NOW - timedelta(minutes=5),
-            ends_at=NOW + timedelta(minutes=5, seconds=30),
+            idle_since=NOW - timedelta(hours=5),
+            ends_at=NOW + timedelta(hours=5),
         )
     ],
     idle_usd_per_hour=Decimal("19.90"),
@@ -115,14 +115,14 @@ def test_overview_shows_jobs_gpus_idle_machines_and_costs(mportal, portal, body)
         "9 running, 4 waiting, 3 failed in 24 h",
         "$12.00 today, $340.00 this month, $512.50 of $500.00 expected; $79.60 per hour now",
         "8 x H100:8",
-        "in 20 min",
+        "in 20 h",
         "Needs 2 nodes.",
         "Out of memory",
         "64 held, 8 idle",
         "71 % use",
         "big 64 of 96 used",
         "Idle machines, $19.90 per hour",
-        "cluster idle 5 min",
+        "cluster idle 5 h",
         "nightly",
     ):
         assert words in text, words

@@ -1,4 +1,4 @@
-"""The clusters page, that of all clusters, and the infra page."""
+"""The machines of a project and of all projects: what exists, who has it, what is free."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from jobs.backends.base import CloudState, GpuState
 from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Cluster, Job, StrayCluster
+from jobs.reconcilers import autostop
 from jobs.reconcilers import infra as infra_reconciler
 from jobs.statuses import ClusterStatus, JobStatus
 from tests.factories import make_attempt, make_job, make_user
 from tests.integration.web.conftest import Browser, browser_of, text_of
+from tests.sample_frames import tell_of_use
 
 SEEN = {"status": "UP", "infra": "aws", "num_nodes": 2, "usd_per_hour": "98.32", "owner": "eve"}
 
@@ -29,6 +33,7 @@ def job(project) -> Job:
         name="mpx-warm",
         status=ClusterStatus.UP,
         idle_since=now - timedelta(minutes=7),
+        idle_policy={"minutes": 12},
         is_reusable=True,
         infra="slurm/main",
         resources="2x(H100:8)",
@@ -50,7 +55,7 @@ def root(project) -> Browser:
 
 
 def test_it_says_what_exists_where_since_when_and_at_what_cost(viewer, job):
-    text = viewer.text("/rl/clusters")
+    text = viewer.text("/rl/machines")
     for words in (
         "ppo",
         f"#{job.pk}",
@@ -58,7 +63,8 @@ def test_it_says_what_exists_where_since_when_and_at_what_cost(viewer, job):
         "Idle",
         "slurm/main",
         "2x(H100:8)",
-        "idle 7 m",
+        "idle 7 min",
+        "ends in 5 min",
         "$2.50",
         "$1.75",
         "$0.25 idle",
@@ -69,28 +75,93 @@ def test_it_says_what_exists_where_since_when_and_at_what_cost(viewer, job):
 
 
 def test_without_machines_it_says_that_nothing_is_paid_for(viewer):
-    assert "pays for none" in viewer.text("/rl/clusters")
+    assert "pays for none" in viewer.text("/rl/machines")
 
 
 def test_the_live_parts_are_those_of_the_page(viewer, job):
-    page = viewer.get("/rl/clusters").content.decode()
-    parts = viewer.get("/rl/clusters/live").content.decode()
+    page = viewer.get("/rl/machines").content.decode()
+    parts = viewer.get("/rl/machines/live").content.decode()
     row = parts[parts.index("<tr id=") : parts.index("</tr>", parts.index("<tr id="))]
     assert row.split("<time")[0] in page
 
 
 def test_a_maintainer_takes_an_idle_cluster_down(maintainer, job):
-    assert "Terminate" in maintainer.text("/rl/clusters")
-    answer = maintainer.post("/rl/clusters/down", {"name": "mpx-warm"}, follow=True)
+    assert "Terminate" in maintainer.text("/rl/machines")
+    answer = maintainer.post("/rl/machines/down", {"name": "mpx-warm"}, follow=True)
     assert "mpx-warm is being terminated." in text_of(answer)
     assert Cluster.objects.get().release_requested_at is not None
 
 
 def test_an_idle_cluster_is_kept_an_hour_more(maintainer, job):
-    assert "Keep 1 h" in maintainer.text("/rl/clusters")
-    answer = maintainer.post("/rl/clusters/extend", {"name": "mpx-warm"}, follow=True)
+    assert "Keep 1 h" in maintainer.text("/rl/machines")
+    answer = maintainer.post("/rl/machines/extend", {"name": "mpx-warm"}, follow=True)
     assert "waits an hour more" in text_of(answer)
     assert Cluster.objects.get().idle_policy["until"]
+
+
+def test_an_idle_cluster_is_stopped_unless_its_infrastructure_keeps_no_disks(
+    maintainer, job, fake, tmp_path
+):
+    Cluster.objects.update(backend_name="fake")
+    backend = FakeBackend(tmp_path / "fake")
+    backend.refuse_stop("Slurm keeps no disks.")
+    answer = maintainer.post("/rl/machines/stop", {"name": "mpx-warm"}, follow=True)
+    assert "cannot be stopped: Slurm keeps no disks. Terminate it instead." in text_of(answer)
+    assert Cluster.objects.get().status == ClusterStatus.UP
+    backend.refuse_stop("")
+    answer = maintainer.post("/rl/machines/stop", {"name": "mpx-warm"}, follow=True)
+    assert "is being stopped; its disks are kept." in text_of(answer)
+    assert Cluster.objects.get().status == ClusterStatus.STOPPING
+    autostop.step(Cluster.objects.get().pk)
+    answer = maintainer.post("/rl/machines/stop", {"name": "mpx-warm"}, follow=True)
+    assert "is not up and idle" in text_of(answer)
+
+
+def test_rows_show_gpus_their_use_owners_and_how_to_log_in(viewer, member, project):
+    job = make_job(
+        project,
+        status=JobStatus.RUNNING,
+        submitted_by=member.user,
+        backend_name="skypilot",
+        num_nodes=4,
+        gpu_type="H100",
+        gpu_count=32,
+    )
+    tell_of_use(make_attempt(job), [90, 2], idle_min=40)
+    Cluster.objects.update(status=ClusterStatus.UP, name="mp-one", usd_per_hour=Decimal(80))
+    text = viewer.text("/rl/machines")
+    for words in (
+        "4 x H100:8",
+        "2 %",
+        "idle 40 min",
+        "mia",
+        "ssh mp-one",
+        "32 GPUs",
+        "$80.00 an hour",
+    ):
+        assert words in text, words
+
+
+def test_old_addresses_lead_here(viewer, project):
+    assert viewer.get("/rl/clusters")["Location"] == "/rl/machines"
+    assert viewer.get("/rl/infra")["Location"] == "/rl/machines"
+    assert viewer.get("/settings/clusters")["Location"] == "/settings/machines"
+
+
+def test_the_page_takes_as_many_queries_for_many_clusters_as_for_one(
+    viewer, project, django_assert_num_queries
+):
+    def make_one() -> None:
+        tell_of_use(make_attempt(make_job(project, status=JobStatus.RUNNING)), [50])
+
+    make_one()
+    viewer.get("/rl/machines")
+    with CaptureQueriesContext(connection) as one:
+        viewer.get("/rl/machines")
+    for _ in range(5):
+        make_one()
+    with django_assert_num_queries(len(one)):
+        viewer.get("/rl/machines")
 
 
 def test_who_made_a_cluster_takes_it_down(member, project, viewer):
@@ -98,36 +169,36 @@ def test_who_made_a_cluster_takes_it_down(member, project, viewer):
     attempt = make_attempt(job, ended_at=timezone.now())
     Cluster.objects.update(status=ClusterStatus.UP)
     name = {"name": attempt.cluster.name}
-    assert "Terminate" in member.text("/rl/clusters") and "Terminate" not in viewer.text(
-        "/rl/clusters"
+    assert "Terminate" in member.text("/rl/machines") and "Terminate" not in viewer.text(
+        "/rl/machines"
     )
-    assert viewer.post("/rl/clusters/down", name).status_code == 403
-    assert "is being terminated" in text_of(member.post("/rl/clusters/down", name, follow=True))
+    assert viewer.post("/rl/machines/down", name).status_code == 403
+    assert "is being terminated" in text_of(member.post("/rl/machines/down", name, follow=True))
 
 
 def test_a_cluster_in_use_says_so_and_stays(maintainer, project):
     attempt = make_attempt(make_job(project, status=JobStatus.RUNNING))
     Cluster.objects.update(status=ClusterStatus.UP)
-    text = maintainer.text("/rl/clusters")
+    text = maintainer.text("/rl/machines")
     assert "In use" in text and "Terminate" not in text
     name = attempt.cluster.name
-    answer = maintainer.post("/rl/clusters/down", {"name": name}, follow=True)
+    answer = maintainer.post("/rl/machines/down", {"name": name}, follow=True)
     assert "cancel the job" in text_of(answer)
 
 
 def test_what_has_no_row_is_shown_to_administrators_alone(admin, root, job, strays):
-    assert "theirs" not in admin.text("/settings/clusters")
-    text = root.text("/settings/clusters")
+    assert "theirs" not in admin.text("/settings/machines")
+    text = root.text("/settings/machines")
     for words in ("mpx-warm", "mpx-lost", "theirs", "eve", "$98.32"):
         assert words in text, words
-    html = root.get("/settings/clusters").content.decode()
+    html = root.get("/settings/machines").content.decode()
     assert 'value="mpx-lost"' in html and 'value="theirs"' not in html
 
 
 def test_an_administrator_takes_a_quarantined_cluster_down_and_no_strangers(root, strays):
-    path = "/settings/clusters/down"
+    path = "/settings/machines/down"
     assert "is being terminated" in text_of(root.post(path, {"name": "mpx-lost"}, follow=True))
-    assert "root has it taken down" in root.text("/settings/clusters")
+    assert "root has it taken down" in root.text("/settings/machines")
     answer = root.post(path, {"name": "theirs"}, follow=True)
     assert "not this portal's" in text_of(answer).replace("&#x27;", "'")
 
@@ -140,7 +211,7 @@ def fake(settings, tmp_path, redis_client, monkeypatch) -> Any:
     return FakeBackend
 
 
-def test_the_infra_page_asks_first_and_then_shows_clouds_reasons_and_free_gpus(
+def test_it_asks_backends_first_and_then_shows_clouds_reasons_and_free_gpus(
     viewer, fake, monkeypatch
 ):
     reason = "No credentials. Run `aws configure`."
@@ -148,9 +219,9 @@ def test_the_infra_page_asks_first_and_then_shows_clouds_reasons_and_free_gpus(
     gpus = [GpuState("slurm/main", "node1", "H100", 8, 5)]
     monkeypatch.setattr(fake, "clouds", lambda *_: clouds)
     monkeypatch.setattr(fake, "gpus", lambda *_: gpus)
-    assert "checking …" in viewer.text("/rl/infra")
+    assert "checking …" in viewer.text("/rl/machines")
     infra_reconciler.step()
-    text = viewer.text("/rl/infra")
+    text = viewer.text("/rl/machines")
     for words in ("Slurm enabled", "AWS", "aws configure", "H100", "5 of 8", "asked just now"):
         assert words in text, words
     assert "16 nodes" in text
