@@ -40,15 +40,11 @@ class FakeBackend(FakeKeeper):
 
     def finish(self, cluster_name: str, exit_code: int = 0, attempt_id: int | None = None) -> None:
         """Let the attempt, by default the newest, end now."""
-        run = self._run(cluster_name, attempt_id)
-        plan = replace(run.plan, exit_code=exit_code)
-        self._change(cluster_name, replace(run, plan=plan, ended_at=self._clock()))
+        self._end(cluster_name, attempt_id, exit_code=exit_code)
 
     def lose(self, cluster_name: str) -> None:
         """Let the machines vanish now, without a verdict."""
-        run = self._run(cluster_name, None)
-        plan = replace(run.plan, is_lost=True)
-        self._change(cluster_name, replace(run, plan=plan, ended_at=self._clock()))
+        self._end(cluster_name, None, is_lost=True)
 
     def frames(
         self,
@@ -58,7 +54,8 @@ class FakeBackend(FakeKeeper):
         attempt_id: int | None = None,
     ) -> list[bytes]:
         """Return the frames that rank 0 has written so far, without those in `after`."""
-        run = self._run(cluster_name, attempt_id)
+        cluster, now = self._read_now(cluster_name)
+        run = _run_of(cluster_name, cluster, attempt_id)
         plan = run.plan
         stopped = run.stopped_at is not None and plan.run_s is None
         story = Story(
@@ -70,7 +67,7 @@ class FakeBackend(FakeKeeper):
             exit_code=plan.exit_code,
             was_stopped=stopped and run.ended_at is None,
         )
-        return list(frames_of(story, self._clock(), after or {}))
+        return list(frames_of(story, now, after or {}))
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
         """Accept every spec that fits; `idle.then: stop` is refused after `refuse_stop`."""
@@ -147,7 +144,11 @@ class FakeBackend(FakeKeeper):
             run = None if cluster is None else cluster.run_of(attempt_id)
             if run is not None and run.stopped_at is None:
                 plan = replace(run.plan, stop_s=min(run.plan.stop_s, grace_s))
-                self._change(cluster_name, replace(run, plan=plan, stopped_at=self._clock()))
+                stopped = replace(run, plan=plan)
+                self._change_now(
+                    cluster_name,
+                    lambda found, now: found.with_run(replace(stopped, stopped_at=now)),
+                )
 
     def leftovers(
         self,
@@ -205,12 +206,20 @@ class FakeBackend(FakeKeeper):
             raise NoCapacityError(f"{used} nodes are taken, {nodes} are needed.")
 
     def _run(self, cluster_name: str, attempt_id: int | None) -> FakeRun:
-        run = self._cluster(cluster_name).run_of(attempt_id)
-        if run is None:
-            raise BackendError(f"There is no attempt {attempt_id} on {cluster_name}.")
-        return run
+        return _run_of(cluster_name, self._cluster(cluster_name), attempt_id)
 
-    def _change(self, cluster_name: str, run: FakeRun) -> None:
-        cluster = self._cluster(cluster_name)
-        runs = tuple(run if old.attempt_id == run.attempt_id else old for old in cluster.runs)
-        self._store(cluster_name, replace(cluster, runs=runs))
+    def _end(self, cluster_name: str, attempt_id: int | None, **plan: Any) -> None:
+        """End a run now, with these changes of its plan."""
+
+        def ended(cluster: FakeCluster, now: float) -> FakeCluster:
+            run = _run_of(cluster_name, cluster, attempt_id)
+            return cluster.with_run(replace(run, plan=replace(run.plan, **plan), ended_at=now))
+
+        self._change_now(cluster_name, ended)
+
+
+def _run_of(cluster_name: str, cluster: FakeCluster, attempt_id: int | None) -> FakeRun:
+    run = cluster.run_of(attempt_id)
+    if run is None:
+        raise BackendError(f"There is no attempt {attempt_id} on {cluster_name}.")
+    return run

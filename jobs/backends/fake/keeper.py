@@ -37,13 +37,8 @@ class FakeKeeper(FakeStore):
             if cluster is None or cluster.is_lost(now):
                 return
             if cluster.off_at is None:
-                runs = tuple(
-                    run if run.has_ended(now) else replace(run, ended_at=now)
-                    for run in cluster.runs
-                )
-                off_at = now + cluster.plan.switch_off_s
-                cluster = replace(cluster, runs=runs, off_at=off_at)
-                self._store(cluster_name, cluster)
+                self._change_now(cluster_name, _switched_off)
+                cluster, now = self._read_now(cluster_name)
             if not cluster.is_off(now):
                 raise NotYetGoneError(f"{cluster_name} is still being switched off.")
 
@@ -120,3 +115,8 @@ class FakeKeeper(FakeStore):
             usd_per_hour=self._price(cluster.num_nodes),
             owner="mportal",
         )
+
+
+def _switched_off(cluster: FakeCluster, now: float) -> FakeCluster:
+    runs = tuple(run if run.has_ended(now) else replace(run, ended_at=now) for run in cluster.runs)
+    return replace(cluster, runs=runs, off_at=now + cluster.plan.switch_off_s)

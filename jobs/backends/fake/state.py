@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.backends.base import ClusterPhase
@@ -90,6 +90,11 @@ class FakeCluster:
         if attempt_id is None:
             return self.runs[-1]
         return next((run for run in self.runs if run.attempt_id == attempt_id), None)
+
+    def with_run(self, run: FakeRun) -> FakeCluster:
+        """Return the cluster with this run in place of that of the same attempt."""
+        runs = tuple(run if old.attempt_id == run.attempt_id else old for old in self.runs)
+        return replace(self, runs=runs)
 
     def is_lost(self, now: float) -> bool:
         """Whether the machines have vanished."""

@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS clusters (
 );
 CREATE INDEX IF NOT EXISTS room ON clusters (off_at, nodes);
 """
+_FIND = "SELECT content FROM clusters WHERE name = ?"
 _STORE = "INSERT OR REPLACE INTO clusters VALUES (?, ?, ?, ?)"
 _NODES_ON = "SELECT coalesce(sum(nodes), 0) FROM clusters WHERE off_at IS NULL OR off_at > ?"
 _BUSY_LIMIT_S = 60.0
@@ -87,7 +88,7 @@ class FakeStore:
         return int(nodes)
 
     def _find(self, cluster_name: str) -> FakeCluster | None:
-        rows = self._rows("SELECT content FROM clusters WHERE name = ?", cluster_name)
+        rows = self._rows(_FIND, cluster_name)
         return FakeCluster.from_dict(json.loads(rows[0][0])) if rows else None
 
     def _cluster(self, cluster_name: str) -> FakeCluster:
@@ -96,9 +97,22 @@ class FakeStore:
             raise BackendError(f"There is no cluster {cluster_name}.")
         return cluster
 
+    def _read_now(self, cluster_name: str) -> tuple[FakeCluster, float]:
+        """Return a cluster and the time: what `_change_now` changes is before or after both."""
+        with self._transaction("BEGIN") as file:
+            return self._cluster_in(file, cluster_name), self._clock()
+
+    def _change_now(
+        self, cluster_name: str, change: Callable[[FakeCluster, float], FakeCluster]
+    ) -> None:
+        """Replace a cluster by what `change` makes of it and of the time."""
+        # No reader in between: it would see a run go on that has ended by the time it sees.
+        with self._transaction("BEGIN EXCLUSIVE") as file:
+            cluster = change(self._cluster_in(file, cluster_name), self._clock())
+            file.execute(_STORE, _row(cluster_name, cluster))
+
     def _store(self, cluster_name: str, cluster: FakeCluster) -> None:
-        content = json.dumps(asdict(cluster))
-        self._rows(_STORE, cluster_name, cluster.num_nodes, cluster.off_at, content)
+        self._rows(_STORE, *_row(cluster_name, cluster))
 
     def _forget(self, cluster_name: str) -> None:
         self._rows("DELETE FROM clusters WHERE name = ?", cluster_name)
@@ -114,10 +128,7 @@ class FakeStore:
             raise BackendUnavailableError(f"The file of the fake clusters: {error}") from error
 
     def _answer(self, statement: str, values: Sequence[Any]) -> list[Any]:
-        opened = sqlite3.connect(self._clusters, timeout=_BUSY_LIMIT_S, isolation_level=None)
-        with closing(opened) as file:
-            # What a power cut would lose is of no use after it.
-            file.execute("PRAGMA synchronous = OFF")
+        with self._opened() as file:
             try:
                 return file.execute(statement, values).fetchall()
             except sqlite3.OperationalError as error:
@@ -125,6 +136,35 @@ class FakeStore:
                     raise
             file.executescript(_TABLE)
             return file.execute(statement, values).fetchall()
+
+    def _cluster_in(self, file: sqlite3.Connection, cluster_name: str) -> FakeCluster:
+        try:
+            rows = file.execute(_FIND, (cluster_name,)).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            rows = []
+        if not rows:
+            raise BackendError(f"There is no cluster {cluster_name}.")
+        return FakeCluster.from_dict(json.loads(rows[0][0]))
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._opened() as file:
+                file.execute(begin)
+                yield file
+                file.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise BackendUnavailableError(f"The file of the fake clusters: {error}") from error
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        opened = sqlite3.connect(self._clusters, timeout=_BUSY_LIMIT_S, isolation_level=None)
+        with closing(opened) as file:
+            # What a power cut would lose is of no use after it.
+            file.execute("PRAGMA synchronous = OFF")
+            yield file
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         try:
@@ -146,3 +186,7 @@ class FakeStore:
             calls.write(json.dumps([verb, cluster_name]) + "\n")
             calls.flush()
             yield
+
+
+def _row(cluster_name: str, cluster: FakeCluster) -> tuple[str, int, float | None, str]:
+    return cluster_name, cluster.num_nodes, cluster.off_at, json.dumps(asdict(cluster))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,30 @@ def test_two_processes_see_one_backend(fake: FakeBackend, tmp_path: Path, clock:
     assert ends_of(fake, name) == [("USER_CODE", 3)]
     other.tear_down(name)
     assert fake.calls() == [("launch", name), ("tear_down", name)]
+
+
+def test_a_reader_beside_the_end_of_a_run_sees_no_line_that_is_missing_later(
+    tmp_path: Path, clock: Clock
+) -> None:
+    readers: list[threading.Thread] = []
+    seen: list[list[bytes]] = []
+
+    class EndingClock(Clock):
+        """A clock at which another process reads, a moment later."""
+
+        def __call__(self) -> float:
+            clock.now += 0.5
+            reader = threading.Thread(target=lambda: seen.append(fake.frames("mp1-1")))
+            reader.start()
+            # Long enough for a reader that need not wait for the change.
+            reader.join(0.1)
+            readers.append(reader)
+            return clock.now - 0.5
+
+    fake = FakeBackend(tmp_path, clock)
+    fake.set_plan(FakePlan(lines=tuple("abcdefgh"), line_every_s=0.1))
+    launch(fake)
+    FakeBackend(tmp_path, EndingClock()).finish("mp1-1")
+    for reader in readers:
+        reader.join()
+    assert seen == [fake.frames("mp1-1")]
