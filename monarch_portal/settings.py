@@ -71,6 +71,8 @@ MPORTAL_MANAGE = env_str("MPORTAL_MANAGE", f"{_python} manage.py")
 # --- Django ---------------------------------------------------------------------------------
 DEBUG = env_bool("DEBUG")
 INSTALLED_APPS = [
+    # First: its commands replace those of others that have the same name.
+    "jobs",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -81,7 +83,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",
-    "jobs",
 ]
 MIDDLEWARE = [
     "jobs.api.base.request_ids.request_id_middleware",

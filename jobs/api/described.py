@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import DownloadQuery, StreamQuery
-from monarch_client.wire.attempts import Acked, StoredCode
+from monarch_client.wire.attempts import FramesAnswer, StoredCode
 
 Endpoint = tuple[str, str, str, Any]
 
@@ -95,7 +95,7 @@ class Frames(PortalView):
     @extend_schema(
         operation_id="frames_push",
         request={"application/x-ndjson": OpenApiTypes.BINARY},
-        responses={200: Acked, **problems(400, 401, 403, 404, 410, 413)},
+        responses={200: FramesAnswer, **problems(400, 401, 403, 404, 410, 413)},
     )
     def post(self, request: Request, attempt_id: int) -> Response:
         """Accept a runner's reports about its attempt, one JSON object a line."""

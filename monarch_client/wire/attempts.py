@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from monarch_client.wire.values import Moment, Usd
 
@@ -90,7 +90,29 @@ class StoredCode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acked:
-    """The highest stored number of each rank."""
+class StopOrder:
+    """An order to end the attempt."""
 
-    acked: dict[str, int]
+    grace_s: Annotated[float, Meta(description="The seconds that programs may take to end.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackOrder:
+    """An order to dump the stacks of a rank's Python processes, or only of the one with `pid`."""
+
+    id: int
+    rank: int
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FramesAnswer:
+    """The answer to a runner: what was stored, and what it is to do. Most have `acked` alone."""
+
+    acked: Annotated[dict[str, int], Meta(description="The highest stored number of each rank.")]
+    stop: StopOrder | UnsetType = UNSET
+    stacks: list[StackOrder] | UnsetType = UNSET
+    gateway: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether a program wants to attach, so that the head node connects."),
+    ] = UNSET

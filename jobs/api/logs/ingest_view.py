@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import Any
 
+import msgspec
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
+from msgspec import UNSET
 
 from jobs.actions.ingest.answer_runner import NO_ORDERS, Orders, answer_runner
 from jobs.actions.ingest.ingest_frames import take_in
@@ -23,6 +24,7 @@ from jobs.errors import InvalidFrameError
 from jobs.ground.disk_space import require_room_for_frames
 from jobs.logs.senders import sender_of
 from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
+from monarch_client.wire.attempts import FramesAnswer, StackOrder, StopOrder
 
 _GZIP = 16 + zlib.MAX_WBITS
 _TOO_LARGE = f"Post at most {MAX_BODY_BYTES} bytes of frames at once."
@@ -55,18 +57,17 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
         return problem(413, "body_too_large", _TOO_LARGE)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
-    return JsonResponse(answer)
+    return JsonResponse(msgspec.to_builtins(answer))
 
 
-def _answer(acked: dict[str, int], orders: Orders) -> dict[str, Any]:
-    answer: dict[str, Any] = {"acked": acked}
-    if orders.stop_grace_s is not None:
-        answer["stop"] = {"grace_s": orders.stop_grace_s}
-    if orders.stacks:
-        answer["stacks"] = [ask._asdict() for ask in orders.stacks]
-    if orders.gateway:
-        answer["gateway"] = True
-    return answer
+def _answer(acked: dict[str, int], orders: Orders) -> FramesAnswer:
+    grace_s = orders.stop_grace_s
+    return FramesAnswer(
+        acked=acked,
+        stop=UNSET if grace_s is None else StopOrder(grace_s=grace_s),
+        stacks=[StackOrder(**ask._asdict()) for ask in orders.stacks] or UNSET,
+        gateway=orders.gateway or UNSET,
+    )
 
 
 def _sent_at(request: HttpRequest) -> float | None:

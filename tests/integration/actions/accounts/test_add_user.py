@@ -10,7 +10,7 @@ from django.test import Client
 
 from jobs.actions.accounts.add_user import add_user
 from jobs.errors import ConflictError
-from jobs.models import User
+from jobs.models import AuditEntry, User
 
 pytestmark = pytest.mark.django_db
 
@@ -35,3 +35,12 @@ def test_a_name_that_is_taken_or_invalid_is_refused_and_makes_no_user(name):
     with pytest.raises(CommandError):
         call_command("add_user", name)
     assert User.objects.count() == 1
+
+
+def test_a_superuser_of_djangos_command_is_in_the_audit_log():
+    add_user("nora")
+    call_command("createsuperuser", "--no-input", "--username=root", "--email=", verbosity=0)
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.verb, entry.kind, entry.name) == ("add_user", "user", "root")
+    assert entry.after == {"is_superuser": True}
+    assert User.objects.get(username="root").is_superuser

@@ -6,6 +6,7 @@ import gzip
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -16,6 +17,7 @@ from jobs.logs.reading import read_lines
 from jobs.models import Attempt, Job
 from jobs.statuses import ClusterStatus
 from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
+from monarch_client.wire.attempts import FramesAnswer, StopOrder
 from tests.factories import make_attempt, make_job, make_member, make_token
 from tests.frame_bytes import body, frame, lines
 from tests.integration.api.conftest import assert_problem
@@ -55,7 +57,9 @@ def test_frames_are_acknowledged_by_rank(send, attempt) -> None:
 def test_a_runner_whose_job_is_stopping_is_requested_to_end(send, attempt) -> None:
     assert "stop" not in send(body(frame(1))).json()
     Job.objects.filter(pk=attempt.job_id).update(status="STOPPING")
-    assert send(b"").json() == {"acked": {"0": 1}, "stop": {"grace_s": 10.0}}
+    answer = send(b"").json()
+    assert answer == {"acked": {"0": 1}, "stop": {"grace_s": 10.0}}
+    assert msgspec.convert(answer, FramesAnswer).stop == StopOrder(grace_s=10.0)
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=clock.now())
     assert "stop" not in send(b"").json()
 
