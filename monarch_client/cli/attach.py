@@ -128,8 +128,13 @@ def _document(source: str | None, *, idle_minutes: int, **options: Any) -> Docum
     """Return the specification of a job without a driver, whose workers wait for programs."""
     if source is not None:
         with click.open_file(source, encoding="utf-8", errors="replace") as file:
-            text = next(iter(documents_in(file.read()))).text
-        return Document(set_key(text, "portal.gateway", value=True))
+            documents = documents_in(file.read())
+        if len(documents) > 1:
+            raise click.BadParameter(
+                f"{source} describes {len(documents)} jobs, and this starts one: keep one of them.",
+                param_hint="--file",
+            )
+        return Document(set_key(documents[0].text, "portal.gateway", value=True))
     meshes = meshes_of(options["meshes"]) or {"workers": 1}
     spec = {
         "name": "dev",

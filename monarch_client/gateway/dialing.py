@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import socket
+import urllib.request
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -12,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from monarch_client.runner.delivery.portal_address import open_connection
+from monarch_client.runner.delivery.portal_proof import UnprovedError
 from monarch_client.version import __version__
 
 MESSAGE_BYTES = 256 * 1024
@@ -74,9 +76,15 @@ class Dialer:
             raise
 
     def _proved_socket(self) -> socket.socket:
-        """Return a direct connection: only the user's token is a key that the portal can prove."""
+        """Return a connection on which the portal has proved that it knows the user's token."""
+        proxy = _proxy_of(self._url)
+        if proxy is not None and urlsplit(proxy).scheme != "http":
+            raise UnprovedError(
+                f"{self._url} is reached through {urlsplit(proxy).scheme}, where it cannot prove "
+                "itself. Use https, or add its host to NO_PROXY"
+            )
         try:
-            connection = open_connection(self._url, self._token, DIAL_S)
+            connection = open_connection(self._url, self._token, DIAL_S, proxy)
         except http.client.HTTPException as error:
             raise OSError(f"the portal does not answer: {error!r}") from error
         # The answer was read whole, so the connection holds no bytes of it any more.
@@ -84,6 +92,14 @@ class Dialer:
         connection.sock = None
         proved.setblocking(False)
         return proved
+
+
+def _proxy_of(url: str) -> str | None:
+    """Return the proxy through which REST reaches a portal over http, by the environment."""
+    if urllib.request.proxy_bypass(urlsplit(url).netloc.rpartition("@")[2]):
+        return None
+    proxies = urllib.request.getproxies()
+    return proxies.get("http") or proxies.get("all")
 
 
 def _detail(error: InvalidStatus) -> str:

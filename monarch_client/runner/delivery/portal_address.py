@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
 import stat
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from monarch_client.runner.delivery.portal_proof import require_proof
 
@@ -19,16 +20,19 @@ def portal_url(configured: str, file: str | None) -> str:
     return _url_in_file(file) or configured
 
 
-def open_connection(url: str, token: str, timeout_s: float) -> http.client.HTTPConnection:
+def open_connection(
+    url: str, token: str, timeout_s: float, proxy: str | None = None
+) -> http.client.HTTPConnection:
     """Open a connection to the portal: a certificate (https) or a MAC proves its identity.
 
-    An unproved server gets no token, and its answers are ignored.
+    An unproved server gets no token, and its answers are ignored. `proxy`: the address of an http
+    proxy that connects to a portal over http.
     """
     parts = urlsplit(url)
     host = parts.hostname or "localhost"
     if parts.scheme == "https":
         return http.client.HTTPSConnection(host, parts.port, timeout=timeout_s)
-    connection = http.client.HTTPConnection(host, parts.port, timeout=timeout_s)
+    connection = _through(proxy, host, parts.port, timeout_s)
     connection.connect()
     # It must never reconnect by itself: that connection would be unproved.
     connection.auto_open = 0
@@ -37,6 +41,23 @@ def open_connection(url: str, token: str, timeout_s: float) -> http.client.HTTPC
     except (OSError, http.client.HTTPException):
         connection.close()
         raise
+    return connection
+
+
+def _through(
+    proxy: str | None, host: str, port: int | None, timeout_s: float
+) -> http.client.HTTPConnection:
+    """Return a connection to a host, in a tunnel through the proxy if there is one."""
+    if proxy is None:
+        return http.client.HTTPConnection(host, port, timeout=timeout_s)
+    parts = urlsplit(proxy)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
+    headers = {}
+    if parts.username:
+        given = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        basic = base64.b64encode(given.encode()).decode()
+        headers["Proxy-Authorization"] = f"Basic {basic}"
+    connection.set_tunnel(host, port or http.client.HTTP_PORT, headers)
     return connection
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import sys
 import threading
+from types import ModuleType
 
 import pytest
 
+from monarch_client.attaching import loss
 from monarch_client.attaching.errors import SessionLostError
 from monarch_client.attaching.loss import SIGNAL, LossAlarm
 
@@ -34,6 +38,31 @@ def test_waiting_for_monarch_is_interrupted_each_time_and_other_work_is_not(alar
     done = threading.Event()
     threading.Timer(1.2, done.set).start()
     wait_in("numpy", done)
+
+
+def test_the_cell_of_a_notebook_is_interrupted_and_its_kernel_is_not(alarm, monkeypatch) -> None:
+    monkeypatch.setattr(loss, "EVERY_S", 0.05)
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    raised: list[Exception] = []
+
+    def run_cell() -> None:
+        try:
+            wait_in("monarch._src.actor.future", threading.Event())
+        except SessionLostError as error:
+            raised.append(error)
+
+    async def kernel() -> None:
+        """Run two cells in the main thread, and wait for the user between them, as ipykernel."""
+        lost = SessionLostError("away", away_s=301)
+        alarm.report(lost)
+        loop = asyncio.get_running_loop()
+        for _ in range(2):
+            loop.call_soon(run_cell)
+            # Longer than the alarm waits before it interrupts again.
+            await asyncio.sleep(0.1)
+        assert raised == [lost, lost]
+
+    asyncio.run(kernel())
 
 
 def test_only_the_first_loss_is_reported(alarm) -> None:

@@ -80,6 +80,14 @@ def test_dev_keeps_workers_and_takes_a_specification(mportal, portal, tmp_path: 
     assert portal.seen("POST /projects/rl/jobs/42/actions/cancel") == []
 
 
+def test_dev_refuses_several_jobs(mportal, portal, tmp_path: Path):
+    (tmp_path / "jobs.yaml").write_text("name: a\nrun: x\n---\nname: b\nrun: y\n")
+    done = mportal("dev", "-f", str(tmp_path / "jobs.yaml"))
+    assert done.exit_code == 2
+    assert "describes 2 jobs, and this starts one" in done.stderr
+    assert portal.seen(JOBS) == []
+
+
 def test_dev_runs_no_program_when_the_job_ends_before(mportal, portal):
     portal.on("GET /projects/rl/jobs/42", ok(job_json(status="FAILED", is_final=True)))
     done = mportal("dev", "--", sys.executable, "-c", PROGRAM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NoReturn, cast
@@ -21,8 +22,19 @@ TOKEN, SECRET = "mpu_of-the-user", "secret-of-the-session"
 Dial = Callable[[], Awaitable[object]]
 
 
-def received_by(key: str, use: Callable[[Dial], Awaitable[None]]) -> list[str]:
-    """Return what a server receives on its first connection; it proves itself with `key`."""
+@pytest.fixture(autouse=True)
+def proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set and restore the environment's proxy."""
+    monkeypatch.setenv("http_proxy", "")
+    for name in ("HTTP_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def received_by(key: str, use: Callable[[Dial], Awaitable[None]], proxy: str = "") -> list[str]:
+    """Return what a server receives on its connections; it proves itself with `key`.
+
+    It is the portal, or where `proxy` has the word PORT a proxy in front of it.
+    """
     received: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,6 +42,9 @@ def received_by(key: str, use: Callable[[Dial], Awaitable[None]]) -> list[str]:
             while True:
                 request = (await reader.readuntil(b"\r\n\r\n")).decode()
                 received.append(request)
+                if request.startswith("CONNECT portal.example:8000 "):
+                    writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+                    continue
                 status, body = "404 Not Found", "{}"
                 if request.startswith("GET /api/v1/proof"):
                     nonce = parse_qs(urlsplit(request.split()[1]).query)["nonce"][0]
@@ -44,7 +59,9 @@ def received_by(key: str, use: Callable[[Dial], Awaitable[None]]) -> list[str]:
     async def run() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
-            dialer = Dialer(f"http://127.0.0.1:{port}", TOKEN)
+            os.environ["http_proxy"] = proxy.replace("PORT", str(port))
+            host = "portal.example:8000" if proxy else f"127.0.0.1:{port}"
+            dialer = Dialer(f"http://{host}", TOKEN)
             await use(lambda: dialer.dial_proved("/gateway/v1/session", SECRET))
 
     asyncio.run(asyncio.wait_for(run(), 20))
@@ -71,10 +88,30 @@ def test_a_proved_portal_gets_the_credential_on_the_same_connection() -> None:
     assert f"Bearer {SECRET}" in upgrade
 
 
+def test_a_portal_behind_a_proxy_proves_itself_through_it() -> None:
+    async def use(dial: Dial) -> None:
+        with pytest.raises(InvalidStatus):
+            await dial()
+
+    connect, proof, upgrade = received_by(TOKEN, use, "http://ada:secret%21@127.0.0.1:PORT")
+    assert "Proxy-Authorization: Basic YWRhOnNlY3JldCE=" in connect
+    assert proof.startswith("GET /api/v1/proof")
+    assert f"Bearer {SECRET}" in upgrade
+    assert TOKEN not in connect + proof + upgrade
+
+
+def test_a_proxy_that_cannot_show_the_portals_proof_is_refused() -> None:
+    async def use(dial: Dial) -> None:
+        with pytest.raises(UnprovedError, match="NO_PROXY"):
+            await dial()
+
+    assert received_by(TOKEN, use, "socks5://127.0.0.1:PORT") == []
+
+
 class RefusingDialer(Dialer):
     """A dialer whose portal has forgotten the link, since its worker refused it."""
 
-    async def dial(self, *_args: object) -> NoReturn:
+    async def dial_proved(self, *_args: object) -> NoReturn:
         raise FinalRefusalError("the worker of rank 0 does not accept")
 
 
