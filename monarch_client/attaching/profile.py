@@ -15,13 +15,15 @@ from monarch_client.runner.vocabulary.limits import MAX_AWAY_S
 # How long a program may be without its workers, which hold their replies for little longer.
 LIMIT_S = float(MAX_AWAY_S)
 _LONGER = "900s"
+# What a program leaves behind holds memory of GPUs: it ends soon after the program is lost.
+_ORPHANED = f"{MAX_AWAY_S + 120}s"
 TIMEOUTS = {
     **MONARCH_TUNING,
     "HYPERACTOR_MESSAGE_DELIVERY_TIMEOUT": _LONGER,
     "HYPERACTOR_CHANNEL_RECONNECT_TIMEOUT": _LONGER,
     "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": _LONGER,
     "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE": _LONGER,
-    "HYPERACTOR_MESH_ORPHAN_TIMEOUT": _LONGER,
+    "HYPERACTOR_MESH_ORPHAN_TIMEOUT": _ORPHANED,
     # The reports on the actors of a call that is under way.
     "HYPERACTOR_MESH_SUPERVISION_WATCHDOG_TIMEOUT": _LONGER,
     "HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "5s",
