@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Max
 
 from jobs.audit.record import record
 from jobs.errors import ConflictError
@@ -29,3 +33,13 @@ def add_user(username: str) -> User:
     except IntegrityError as error:
         raise ConflictError(f"There is a user {username} already.") from error
     return user
+
+
+@contextmanager
+def recorded_superusers() -> Iterator[None]:
+    """Record the superusers that the block makes, such as Django's own command."""
+    with transaction.atomic():
+        newest = User.objects.aggregate(pk=Max("pk"))["pk"] or 0
+        yield
+        for user in User.objects.filter(pk__gt=newest, is_superuser=True):
+            record(None, "add_user", user, after={"is_superuser": True})
