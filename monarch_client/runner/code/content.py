@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MODE, _EXECUTABLE_MODE = 0o444, 0o555
 _SECOND_NS = 1_000_000_000
+_ZEROS = bytes(BLOCK_BYTES)
 # No more links to a file, or none at all on this file system.
 _NO_LINKS = {errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP}
 
@@ -84,22 +85,41 @@ class Contents:
                 return path
         if is_block:
             # A program has changed it, or it is not as long as the manifest promises.
-            block = self._store.read(file.blocks[0])
-            _check_length(block, file, 0)
+            block = self._checked(file.blocks[0], file.size)
             self._store.forget(file.blocks[0])
             self._store.add(block)
         else:
             self._put_together(file, path)
         return path
 
+    def _block(self, digest: str, length: int) -> bytes:
+        """Return a block of this length. Of one that nothing has touched the hash is known."""
+        with contextlib.suppress(OSError):
+            path = self._store.path_of(digest)
+            status = path.stat()
+            if status.st_size == length and status.st_mtime_ns == stamp_of(digest) * _SECOND_NS:
+                return path.read_bytes()
+        return self._checked(digest, length)
+
+    def _checked(self, digest: str, length: int) -> bytes:
+        block = self._store.read(digest)
+        if len(block) != length:
+            raise FormatError("a file does not have the size of its blocks")
+        return block
+
     def _put_together(self, file: File, path: Path) -> None:
         draft = self._folder / f"{DRAFT}{os.getpid()}-{next(self._numbers)}"
         try:
             with draft.open("xb") as target:
                 for number, digest in enumerate(file.blocks):
-                    block = self._store.read(digest)
-                    _check_length(block, file, number)
-                    target.write(block)
+                    length = min(BLOCK_BYTES, file.size - number * BLOCK_BYTES)
+                    block = self._block(digest, length)
+                    if block == _ZEROS:
+                        # A hole: a sparse file stays one.
+                        target.seek(length, os.SEEK_CUR)
+                    else:
+                        target.write(block)
+                target.truncate(file.size)
             _seal(draft, file)
             draft.rename(path)
         finally:
@@ -115,11 +135,6 @@ def _key_of(file: File) -> str:
         return file.blocks[0]
     text = ("x" if file.is_executable else "-") + "".join(file.blocks)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _check_length(block: bytes, file: File, number: int) -> None:
-    if len(block) != min(BLOCK_BYTES, file.size - number * BLOCK_BYTES):
-        raise FormatError("a file does not have the size of its blocks")
 
 
 def _mode_of(file: File) -> int:

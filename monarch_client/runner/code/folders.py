@@ -28,19 +28,27 @@ class Fitting:
     """
 
     def __init__(
-        self, trees: Trees, contents: Contents, drafts: Path, discard: Callable[[Path], None]
+        self,
+        trees: Trees,
+        contents: Contents,
+        drafts: Path,
+        discard: Callable[[Path], None],
+        check_pace: Callable[[], None] = lambda: None,
     ) -> None:
         self._trees = trees
         self._contents = contents
         self._drafts = drafts
         self._discard = discard
         self._numbers = itertools.count()
+        # Called for each folder: an exception ends the work.
+        self._check_pace = check_pace
 
     def fit(self, folder: Path, tree: str, *, keeps_others: bool) -> None:
         """Make a folder equal to a tree; `keeps_others`: what the tree does not have stays.
 
         BlockMissingError, FormatError and OSError as those of `Contents.place`.
         """
+        self._check_pace()
         entries = self._trees.entries(tree)
         with os.scandir(folder) as scan:
             found = {each.name: each for each in scan}
@@ -56,6 +64,25 @@ class Fitting:
             if isinstance(entry, Folder):
                 self._fit_folder(path, entry, status, keeps_others=keeps_others)
             elif status is None or not self._is_as_wanted(path, entry, status):
+                self._replace(path, entry, status)
+
+    def change(self, folder: Path, former: str, tree: str) -> None:
+        """Make a folder that is equal to a former tree equal to another one."""
+        before, entries = self._trees.entries(former), self._trees.entries(tree)
+        for name in before.keys() - entries.keys():
+            self._discard(folder / name)
+        for name, entry in entries.items():
+            old, path = before.get(name), folder / name
+            # Tuples of different kinds may be equal.
+            if type(old) is type(entry) and old == entry:
+                continue
+            if isinstance(entry, Folder) and isinstance(old, Folder):
+                self.change(path, old.digest, entry.digest)
+                continue
+            status = path.lstat() if old is not None else None
+            if isinstance(entry, Folder):
+                self._fit_folder(path, entry, status, keeps_others=False)
+            else:
                 self._replace(path, entry, status)
 
     def _fit_folder(

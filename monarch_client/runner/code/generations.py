@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.code.content import Contents
+from monarch_client.runner.code.errors import BlockMissingError, CodeError
 from monarch_client.runner.code.folders import Fitting, remove
 from monarch_client.runner.code.manifest import is_digest
 from monarch_client.runner.code.own_files import OwnFiles, rename_beside
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 _MOST_UNUSED_BYTES = 256 * 1024**2
 
 
+class _HurryError(Exception):
+    """The end of work that can be done later."""
+
+
 class Generations:
     """The generations of one node, below `folder`; `workdir` leads to the current one.
 
@@ -44,6 +50,12 @@ class Generations:
         self._generations.mkdir(parents=True, exist_ok=True)
         self.store = Store(folder / "blocks")
         self.trees = Trees(self.store)
+        # Set while a switch waits for the thread.
+        self.hurry = threading.Event()
+        # Equal to a tree, if that is known: the next generation is made of it.
+        self._spare = folder / "spare"
+        self._spare_tree: str | None = None
+        self._prepared: str | None = None
         self._left = folder / "left"
         self._contents = Contents(folder / "files", self.store)
         self._own = OwnFiles(self._generations, workdir, self._left, self.trees)
@@ -105,30 +117,44 @@ class Generations:
             self._fitting(self._put_aside).fit(path, tree, keeps_others=True)
         else:
             self._make(tree, path)
+        self._prepared = tree
         # The switch is a rename, for which a full disk has room.
         self._draft_link(tree)
 
     def _make(self, tree: str, path: Path) -> None:
+        """Make a generation, of the spare folder if there is one."""
         draft = self._generations / f"{DRAFT}{next(self._numbers)}"
-        spare = self._spare()
-        if spare is None:
-            draft.mkdir()
-        else:
-            self._own.save(spare, self._workdir)
-            spare.rename(draft)
+        fitting = self._fitting(remove)
+        known, self._spare_tree = self._spare_tree, None
         try:
-            self._fitting(remove).fit(draft, tree, keeps_others=False)
+            if known is None or not self._is_changed(fitting, draft, known, tree):
+                draft.mkdir()
+                fitting.fit(draft, tree, keeps_others=False)
             os.utime(draft)
             draft.rename(path)
         except BaseException:
-            remove(draft)
+            if draft.exists():
+                remove(draft)
             raise
+
+    def _is_changed(self, fitting: Fitting, draft: Path, known: str, tree: str) -> bool:
+        """Make a draft of the spare folder; False, and no draft, if that is not possible."""
+        try:
+            self._spare.rename(draft)
+            fitting.change(draft, known, tree)
+        except FileNotFoundError:
+            if draft.exists():
+                remove(draft)
+            return False
+        return True
 
     def switch(self, tree: str) -> None:
         """Make a prepared generation the current one, and take the program's own files along."""
         former, new = self.current, self.path_of(tree)
         if former == tree:
             return
+        if not new.is_dir():
+            raise CodeError("it is not prepared")
         moved = self._own.carry(self.path_of(former), former, new) if former else []
         self._point_to(tree)
         if former:
@@ -137,13 +163,41 @@ class Generations:
             with contextlib.suppress(OSError):
                 (self.folder / "former").write_text(former)
 
-    def collect(self) -> None:
-        """Remove generations and blocks that nothing uses, but one to make the next one of."""
-        for path in self.folder.glob(f"{DRAFT}link-*"):
-            path.unlink()
-        for path in self._unused()[:-1]:
+    def tidy(self) -> None:
+        """Remove what nothing uses any more, and make a spare folder equal to the current tree.
+
+        The next generation is made of that, with the differences alone. When `hurry` is set, this
+        ends early.
+        """
+        for link in self.folder.glob(f"{DRAFT}link-*"):
+            if not link.name.endswith(str(self._prepared)):
+                link.unlink()
+        for path in self._unused():
             self._own.save(path, self._workdir)
-            remove(path)
+            self._spare_tree = None
+            if self._spare.exists():
+                remove(path)
+            else:
+                path.rename(self._spare)
+        if self.current is not None and self._spare_tree != self.current:
+            self._refresh_spare(self.current)
+        self._collect_blocks()
+
+    def _refresh_spare(self, tree: str) -> None:
+        self._spare_tree = None
+        self._spare.mkdir(exist_ok=True)
+        # A block that a program has damaged is found by the next switch.
+        with contextlib.suppress(BlockMissingError, _HurryError):
+            self._fitting(remove, self._check_pace).fit(self._spare, tree, keeps_others=False)
+            self._spare_tree = tree
+
+    def _check_pace(self) -> None:
+        if self.hurry.is_set():
+            raise _HurryError
+
+    def _collect_blocks(self) -> None:
+        if self.hurry.is_set():
+            return
         blocks: set[str] = set()
         files: set[File] = set()
         for path in self._known():
@@ -152,26 +206,23 @@ class Generations:
         self._contents.collect(files)
         self.store.collect(blocks, self.store.size_of(blocks) + _MOST_UNUSED_BYTES)
 
-    def _fitting(self, discard: Callable[[Path], None]) -> Fitting:
-        return Fitting(self.trees, self._contents, self.folder, discard)
+    def _fitting(
+        self, discard: Callable[[Path], None], check_pace: Callable[[], None] = lambda: None
+    ) -> Fitting:
+        return Fitting(self.trees, self._contents, self.folder, discard, check_pace)
 
     def _put_aside(self, path: Path) -> None:
         """Move what a program has put in the way of its code."""
         rename_beside(path, self._left / path.name)
 
     def _known(self) -> list[Path]:
-        """Return the folders of all generations, the oldest first."""
-        found = [path for path in self._generations.iterdir() if is_digest(path.name)]
-        return sorted(found, key=lambda path: path.stat().st_mtime_ns)
+        """Return the folders of all generations."""
+        return [path for path in self._generations.iterdir() if is_digest(path.name)]
 
     def _unused(self) -> list[Path]:
         """Return the generations that no program uses."""
-        used = {self.current, self.former, *folders_in_use(self._generations)}
+        used = {self.current, self.former, self._prepared, *folders_in_use(self._generations)}
         return [path for path in self._known() if path.name not in used]
-
-    def _spare(self) -> Path | None:
-        """Return the generation that the next one is made of."""
-        return next(reversed(self._unused()), None)
 
     def _point_to(self, tree: str) -> None:
         self._draft_link(tree).replace(self._workdir)

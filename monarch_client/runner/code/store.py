@@ -44,6 +44,8 @@ class Store:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         folder.mkdir(parents=True, exist_ok=True)
+        # The number of blocks that were removed: what was complete before may not be now.
+        self.losses = 0
         # The oldest first.
         self._sizes: dict[str, int] = {}
         self._load()
@@ -102,6 +104,7 @@ class Store:
         with self._lock:
             size = self._sizes.pop(digest, None)
             if size is not None:
+                self.losses += 1
                 self._size_bytes -= size
                 with contextlib.suppress(FileNotFoundError):
                     self.path_of(digest).unlink()

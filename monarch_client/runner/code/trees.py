@@ -16,7 +16,7 @@ from monarch_client.runner.vocabulary.limits import (
 from monarch_client.runner.vocabulary.names import ups_of
 
 if TYPE_CHECKING:
-    from typing import Iterator
+    from typing import Container, Iterable, Iterator
 
     from monarch_client.runner.code.manifest import Entries
     from monarch_client.runner.code.store import Store
@@ -43,6 +43,9 @@ class Trees:
         self._store = store
         self._parsed: collections.OrderedDict[str, Entries] = collections.OrderedDict()
         self._summaries: dict[str, Summary] = {}
+        # Folders of which the store had everything, when it had lost so many blocks.
+        self._complete: set[str] = set()
+        self._losses = 0
 
     def entries(self, folder: str) -> Entries:
         """Return what is in a folder. BlockMissingError; FormatError: it is no manifest."""
@@ -60,16 +63,22 @@ class Trees:
 
         Those below them are not known before these are here.
         """
-        return [folder for folder in self.folders(tree) if not self._store.has(folder)]
+        folders = self.folders(tree, self._known_complete())
+        return [folder for folder in folders if not self._store.has(folder)]
 
     def missing_blocks(self, tree: str) -> list[str]:
         """Return the blocks of files that the store lacks; all manifests must be here."""
         self.check(tree)
-        return self._store.missing(self._blocks(tree))
+        folders = list(self.folders(tree, self._known_complete()))
+        missing = self._store.missing(self._blocks(folders))
+        if not missing:
+            self._complete.update(folders)
+        return missing
 
     def blocks(self, tree: str) -> set[str]:
         """Return the names of all blocks of a tree, manifests included."""
-        return {*self._blocks(tree), *self.folders(tree)}
+        folders = list(self.folders(tree))
+        return {*self._blocks(folders), *folders}
 
     def files(self, tree: str) -> set[File]:
         """Return the different files of a tree."""
@@ -78,17 +87,22 @@ class Trees:
             found.update(each for each in self.entries(folder).values() if isinstance(each, File))
         return found
 
-    def folders(self, tree: str) -> Iterator[str]:
-        """Yield each different folder of a tree once; below a missing one none."""
+    def folders(self, tree: str, without: Container[str] = ()) -> Iterator[str]:
+        """Yield each different folder of a tree once; below a missing one none.
+
+        Those in `without` and below them are left out.
+        """
         seen = {tree}
-        waiting = [tree]
+        waiting = [] if tree in without else [tree]
         while waiting:
             folder = waiting.pop()
             yield folder
             if not self._store.has(folder):
                 continue
             for entry in self.entries(folder).values():
-                if isinstance(entry, Folder) and entry.digest not in seen:
+                if not isinstance(entry, Folder) or entry.digest in without:
+                    continue
+                if entry.digest not in seen:
                     seen.add(entry.digest)
                     if len(seen) > MAX_CODE_ENTRIES:
                         raise _too_many()
@@ -110,8 +124,14 @@ class Trees:
             raise FormatError(f"more than {MAX_CODE_BYTES // 1024**3:,} GiB of files")
         return summary
 
-    def _blocks(self, tree: str) -> Iterator[str]:
-        for folder in self.folders(tree):
+    def _known_complete(self) -> set[str]:
+        if self._losses != self._store.losses or len(self._complete) > _MOST_MANIFESTS:
+            self._losses = self._store.losses
+            self._complete.clear()
+        return self._complete
+
+    def _blocks(self, folders: Iterable[str]) -> Iterator[str]:
+        for folder in folders:
             for entry in self.entries(folder).values():
                 if isinstance(entry, File):
                     yield from entry.blocks

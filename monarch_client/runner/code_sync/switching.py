@@ -41,7 +41,7 @@ class Switches:
         self._turn = asyncio.Lock()
         self._round: asyncio.Task[None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
-        self._collecting: asyncio.Task[None] | None = None
+        self._tidying: asyncio.Task[None] | None = None
         # On the head: the ranks that have the decided tree, and reasons of others.
         self._have: set[int] = set()
         self._reasons: dict[int, str] = {}
@@ -83,6 +83,7 @@ class Switches:
             ready += more
             on_ready(ready, member.ranks)
 
+        member.generations.hurry.set()
         hints = await member.fetcher.call(self._changed_folders, tree)
         switch = Round(member, tree, hints, count)
         try:
@@ -96,13 +97,13 @@ class Switches:
             self._have.update(await switch.commit())
         finally:
             switch.close()
+            self._tidy()
         await self._wait_for_late_ranks()
         late = {
             rank: self._reasons.get(rank, "it does not answer")
             for rank in range(member.ranks)
             if rank not in self._have
         }
-        self._collect()
         return Switched(len(self._have), {}, late)
 
     def _changed_folders(self, tree: str) -> list[str]:
@@ -110,7 +111,7 @@ class Switches:
         generations = self._member.generations
         current = generations.current
         known = set(generations.trees.folders(current)) if current else set()
-        changed = [each for each in generations.trees.folders(tree) if each not in known]
+        changed = list(generations.trees.folders(tree, known))
         return changed if len(changed) <= messages.MOST_FOLDERS else []
 
     async def _wait_for_late_ranks(self) -> None:
@@ -164,6 +165,7 @@ class Switches:
     async def _take_part(self, stream: Stream, tree: str, hints: Sequence[str]) -> None:
         """Prepare with the ranks below, and switch if the parent then sends the decision."""
         writer = stream.writer
+        self._member.generations.hurry.set()
         switch = Round(
             self._member, tree, hints, lambda ready: writer.write(messages.pack(ready=ready))
         )
@@ -190,16 +192,22 @@ class Switches:
             preparing.cancel()
             deciding.cancel()
             switch.close()
-        self._collect()
+            self._tidy()
 
-    def _collect(self) -> None:
-        """Remove what is not used any more, in the background."""
-        self._collecting = asyncio.ensure_future(self._try_to_collect())
+    async def settle(self) -> None:
+        """Wait until what a switch leaves to the background is done."""
+        if self._tidying is not None:
+            await asyncio.wait({self._tidying})
 
-    async def _try_to_collect(self) -> None:
+    def _tidy(self) -> None:
+        """Remove what is not used any more and get ready for the next switch, in the background."""
+        self._tidying = asyncio.ensure_future(self._try_to_tidy())
+
+    async def _try_to_tidy(self) -> None:
+        self._member.generations.hurry.clear()
         # It is tried again after the next switch.
         with contextlib.suppress(CodeError):
-            await self._member.fetcher.call(self._member.generations.collect)
+            await self._member.fetcher.call(self._member.generations.tidy)
 
     @staticmethod
     async def _prepared(

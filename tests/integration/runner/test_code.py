@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
-from tests.runner_harness import RunnerRig
+from monarch_client.sync.scanning import Scanner
+from monarch_client.sync.sending import CodeSender
+from monarch_client.sync.stat_cache import StatCache
+from tests.node_laptop import Laptop, stream_pid
+from tests.runner_harness import RunnerRig, wait_until
 
 MakeRig = Callable[..., RunnerRig]
 
@@ -38,3 +45,28 @@ def test_a_work_directory_that_cannot_be_a_generation_stays_as_it_is(make_rig: M
     assert not (rig.root() / "workdir").is_symlink()
     (remark,) = rig.ingest.texts("portal")
     assert remark.startswith("Code cannot be synced to this node: ")
+
+
+def test_code_reaches_all_nodes_also_after_the_death_of_a_process(
+    make_laptop: Callable[..., tuple[RunnerRig, Laptop]], tmp_path: Path
+) -> None:
+    rig, laptop = make_laptop(3, gateway=True, run="sleep 100", setup="echo product >product")
+    code = tmp_path / "code"
+    code.mkdir()
+    scanner = Scanner(code, StatCache())
+    for number, victim in enumerate((None, 1, 0)):
+        if victim is not None:
+            former = stream_pid(rig, victim)
+            os.kill(former, signal.SIGKILL)
+            wait_until(lambda pid=former: not Path(f"/proc/{pid}").exists())
+        (code / "mod.py").write_text(f"x = {number}")
+        with laptop.stream(0, "code") as (answer, connection, file):
+            assert answer == {"ok": True}
+            sender = CodeSender(file, connection.sendall, lambda _progress: None)
+            sent = sender.send(scanner.scan())
+        assert (sent.ranks, sent.late) == (3, {})
+        for rank in range(3):
+            workdir = rig.root(rank) / "workdir"
+            assert (workdir / "mod.py").read_text() == f"x = {number}"
+            assert (workdir / "product").read_text() == "product\n"
+    assert [rig.log(rank) for rank in rig.runners] == ["", "", ""]

@@ -2,82 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
-import ssl
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, BinaryIO
 
 import pytest
 
-from monarch_client.runner.base.tls import client_context
 from monarch_client.runner.node_streams.messages import DATA, END, EXIT, pack, receive_blocking
 from tests.fake_ca import make_authority
-from tests.gateway_way import Way, certified
-from tests.runner_harness import RunnerRig, wait_until
+from tests.node_laptop import Laptop, command_line, stream_pid
+from tests.runner_harness import RunnerRig
 from tests.stand_in_gateway import StandInGateway
 from tests.unit.runner.test_bundle import pythons
 
 MakeRig = Callable[..., RunnerRig]
-SESSION = 9
-
-
-@pytest.fixture
-def gateway() -> Iterator[StandInGateway]:
-    made = StandInGateway("secret-token")
-    yield made
-    made.close()
-
-
-class Laptop:
-    """A laptop with a certificate, which opens streams to nodes."""
-
-    def __init__(self, gateway: StandInGateway, folder: Path) -> None:
-        self._gateway = gateway
-        self._context = client_context(certified(gateway, folder, SESSION))
-        self._links = 0
-
-    @contextmanager
-    def stream(
-        self, rank: int, service: str, **fields: Any
-    ) -> Iterator[tuple[dict[str, Any], ssl.SSLSocket, BinaryIO]]:
-        self._links += 1
-        way = Way(self._gateway, SESSION, kind="node", rank=rank, link=self._links)
-        try:
-            plain = socket.create_connection(("127.0.0.1", way.port), timeout=20)
-            with (
-                self._context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
-                connection.makefile("rb") as file,
-            ):
-                connection.sendall(json.dumps({"open": service, **fields}).encode() + b"\n")
-                yield json.loads(file.readline()), connection, file
-        finally:
-            way.close()
-
-
-@pytest.fixture
-def make_laptop(
-    make_rig: MakeRig, gateway: StandInGateway, tmp_path: Path
-) -> Callable[..., tuple[RunnerRig, Laptop]]:
-    """Start a job, which the portal then asks to connect, and return it with a laptop."""
-
-    def make(
-        nodes: int, interpreter: str = sys.executable, **settings: Any
-    ) -> tuple[RunnerRig, Laptop]:
-        rig = make_rig(nodes, **{"run": "sleep 100", "tls": make_authority(), **settings})
-        rig.ingest.gateway_port = gateway.port
-        rig.ingest.wants_gateway = True
-        rig.start(python=interpreter)
-        gateway.wait_for_message("hello")
-        return rig, Laptop(gateway, tmp_path / "laptop")
-
-    return make
 
 
 @contextmanager
@@ -96,21 +37,6 @@ def greeter() -> Iterator[int]:
         thread.start()
         yield server.getsockname()[1]
         thread.join(20)
-
-
-def command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def stream_pid(rig: RunnerRig, rank: int) -> int:
-    def found() -> list[int]:
-        return [pid for pid in rig.processes(rank) if b"stream_process" in command_line(pid)]
-
-    wait_until(found)
-    return found()[0]
 
 
 @pytest.mark.parametrize("interpreter", sorted(pythons()))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monarch_client.runner.code.errors import BlockMissingError, FormatError
+from monarch_client.runner.code.errors import CodeError, FormatError
 from monarch_client.runner.code.generations import Generations
 from monarch_client.runner.code.manifest import BLOCK_BYTES, File, digest_of, encode
 from monarch_client.runner.code.store import Store, stamp_of
@@ -37,7 +37,7 @@ def sync(generations: Generations, model: Model) -> str:
     tree = plant(generations.store, model)
     generations.prepare(tree)
     generations.switch(tree)
-    generations.collect()
+    generations.tidy()
     return tree
 
 
@@ -137,14 +137,23 @@ def test_a_file_that_a_program_changed_is_the_codes_again(tmp_path: Path) -> Non
     path = workdir / "kept.py"
     path.chmod(0o644)
     path.write_bytes(b"tampered")
-    tree = plant(generations.store, {"kept.py": b"original"})
-    with pytest.raises(BlockMissingError) as error:
-        generations.prepare(tree)
-    assert generations.trees.missing_blocks(tree) == [error.value.digest]
-    generations.store.add(b"original")
-    generations.prepare(tree)
-    generations.switch(tree)
+    sync(generations, {"kept.py": b"original", "other.py": b""})
+    assert not generations.store.has(digest_of(b"original"))
+    sync(generations, {"kept.py": b"original"})
     assert found_in(workdir) == {"kept.py": b"original"}
+
+
+def test_nothing_is_tidied_away_between_the_preparation_and_the_switch(tmp_path: Path) -> None:
+    generations = generations_in(tmp_path, {"code.py": b"first"})
+    first, second = (plant(generations.store, {"code.py": each}) for each in (b"2", b"3"))
+    generations.prepare(first)
+    generations.prepare(second)
+    generations.tidy()
+    generations.switch(second)
+    assert found_in(tmp_path / "workdir") == {"code.py": b"3"}
+    with pytest.raises(CodeError, match="not prepared"):
+        generations.switch(first)
+    assert found_in(tmp_path / "workdir") == {"code.py": b"3"}
 
 
 def test_files_of_several_blocks_are_put_together(tmp_path: Path) -> None:
