@@ -60,7 +60,7 @@ def sync(
         attached = NodeSession(opened)
     try:
         code = CodeSync(attached, path, _ProgressLine().show)
-        tell(f"Syncing {code.folder} to job {number}.")
+        tell(f"Syncing {path.absolute()} to job {number}.")
         if not is_watching:
             _sync_once(code, number, output)
             return
@@ -81,7 +81,7 @@ def _sync_once(code: CodeSync, number: int, output: Output) -> None:
 
 def _watch(code: CodeSync, number: int, output: Output, attached: NodeSession) -> None:
     """Sync at each change until Ctrl-C, or the end of the session."""
-    watch = FolderWatch(code.folder, attached.lost)
+    watch = FolderWatch(code.folders.folders[0], attached.lost)
     try:
         is_watching = True
         while is_watching:

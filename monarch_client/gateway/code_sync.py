@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from monarch_client.errors import ArchiveError
 from monarch_client.gateway.linked_session import LinkedSession
 from monarch_client.gateway.node_stream import NodeStream, NodeStreamError, open_node_stream
-from monarch_client.sync.scanning import ChangedMeanwhileError, Scanner, Snapshot
+from monarch_client.sync.merging import Folder, FolderSet
+from monarch_client.sync.scanning import ChangedMeanwhileError, Snapshot
 from monarch_client.sync.sending import CodeSender, OnProgress, Sent, StreamLostError
 
 _TRIES = 5
@@ -36,20 +36,17 @@ class SyncResult:
 
 
 class CodeSync:
-    """The code of one folder in the job of a session. Not for several threads at once."""
+    """The code of some folders in the job of a session. Not for several threads at once."""
 
     def __init__(
         self,
         session: LinkedSession[Any],
-        folder: str | os.PathLike[str],
+        folders: Folder | Sequence[Folder],
         on_progress: OnProgress = lambda _progress: None,
     ) -> None:
-        self.folder = Path(folder).expanduser().absolute()
-        if not self.folder.is_dir():
-            raise ArchiveError(f"There is no folder at {self.folder}. Name the folder of the code.")
+        self.folders = FolderSet(folders)
         self._session = session
         self._on_progress = on_progress
-        self._scanner = Scanner(self.folder)
         self._stream: NodeStream | None = None
         self._last: Snapshot | None = None
         # What the last scan of `run` has found.
@@ -76,7 +73,7 @@ class CodeSync:
         Also if it cannot travel, which `run` reports.
         """
         try:
-            return self._scanner.scan().tree != self._scanned
+            return self.folders.scan().tree != self._scanned
         except ArchiveError as error:
             return error.message != self._problem
 
@@ -108,7 +105,7 @@ class CodeSync:
 
     def _scan(self) -> Snapshot:
         try:
-            snapshot = self._scanner.scan()
+            snapshot = self.folders.scan()
         except ArchiveError as error:
             self._problem = error.message
             raise

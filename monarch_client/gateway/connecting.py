@@ -22,7 +22,7 @@ from monarch_client.gateway.errors import OneJobError
 from monarch_client.gateway.meshes import Meshes
 from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxy_connection import ProxyConnection
-from monarch_client.gateway.synced_session import Folder, SyncedSession, folder_of
+from monarch_client.gateway.synced_session import Folders, SyncedSession, folders_of
 from monarch_client.gateway.versions import refuse_others
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ class Connection(SyncedSession[Meshes]):
     kind = WORKER
 
     def __init__(
-        self, opened: Opening, away_limit_s: float | None, folder: Folder | None = None
+        self, opened: Opening, away_limit_s: float | None, folders: Folders | None = None
     ) -> None:
         self._alarm = LossAlarm()
-        super().__init__(opened, away_limit_s, folder)
+        super().__init__(opened, away_limit_s, folders)
 
     @property
     def is_attached(self) -> bool:
@@ -101,7 +101,7 @@ def connect(
     project: str | None = None,
     *,
     away_limit_s: float | None = None,
-    sync: Folder | bool | None = None,
+    sync: Folders | bool | None = None,
     proxy: Literal[False] = False,
 ) -> Connection: ...
 
@@ -112,7 +112,7 @@ def connect(
     project: str | None = None,
     *,
     away_limit_s: float | None = None,
-    sync: Folder | bool | None = None,
+    sync: Folders | bool | None = None,
     proxy: Literal[True],
     **pickles: Unpack[Pickles],
 ) -> ProxyConnection: ...
@@ -123,7 +123,7 @@ def connect(
     project: str | None = None,
     *,
     away_limit_s: float | None = None,
-    sync: Folder | bool | None = None,
+    sync: Folders | bool | None = None,
     proxy: bool = False,
     **pickles: Unpack[Pickles],
 ) -> Connection | ProxyConnection:
@@ -131,7 +131,7 @@ def connect(
 
     Without `job`: that of `mportal attach`. The portal and the token are those of `mportal login`
     or of MPORTAL_URL and MPORTAL_TOKEN. `away_limit_s` is how long the network may be away; by
-    default what the portal allows. `sync`: a folder whose code all nodes get before, as by
+    default what the portal allows. `sync`: folders whose code all nodes get before, as by
     `mportal sync`; by default that of `mportal dev --workdir`. `proxy`: return mesh proxies, which
     need no torchmonarch here; `pickle` and `pickle_results` are for these
     (docs/reference/proxies.md).
@@ -140,12 +140,12 @@ def connect(
     chosen = job or os.environ.get(opening.JOB_VARIABLE, "")
     if proxy:
         with opening.opened_session(chosen, project) as opened:
-            return ProxyConnection(opened, away_limit_s, folder_of(sync), **pickles)
-    return _connect_monarch(chosen, project, away_limit_s, folder_of(sync))
+            return ProxyConnection(opened, away_limit_s, folders_of(sync), **pickles)
+    return _connect_monarch(chosen, project, away_limit_s, folders_of(sync))
 
 
 def _connect_monarch(
-    job: str | int, project: str | None, away_limit_s: float | None, folder: Folder | None
+    job: str | int, project: str | None, away_limit_s: float | None, folders: Folders | None
 ) -> Connection:
     global _connection  # noqa: PLW0603 - Monarch has one client a process
     with _lock:
@@ -155,7 +155,7 @@ def _connect_monarch(
                 "another job. Use a process for each job."
             )
         with opening.opened_session(job, project) as opened:
-            _connection = Connection(opened, away_limit_s, folder)
+            _connection = Connection(opened, away_limit_s, folders)
         return _connection
 
 

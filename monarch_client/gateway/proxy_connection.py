@@ -8,7 +8,7 @@ from typing import Any
 
 from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxies import MeshesProxy, connect_proxies
-from monarch_client.gateway.synced_session import Folder, SyncedSession
+from monarch_client.gateway.synced_session import Folders, SyncedSession
 from monarch_client.gateway.versions import refuse_other_python
 
 log = logging.getLogger("monarch_client.gateway")
@@ -32,13 +32,13 @@ class ProxyConnection(SyncedSession[MeshesProxy]):
         self,
         opened: Opening,
         away_limit_s: float | None,
-        folder: Folder | None = None,
+        folders: Folders | None = None,
         *,
         pickle: bool = False,
         pickle_results: bool = False,
     ) -> None:
         self._pickles = pickle, pickle_results
-        super().__init__(opened, away_limit_s, folder)
+        super().__init__(opened, away_limit_s, folders)
 
     def _check(self, hello: dict[str, Any]) -> None:
         if any(self._pickles):

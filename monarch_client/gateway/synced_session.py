@@ -13,17 +13,18 @@ from monarch_client.gateway.code_sync import CodeSync, SyncResult
 from monarch_client.gateway.linked_session import LinkedSession, MeshesT
 from monarch_client.gateway.opening import FOLDER_VARIABLE, Opening
 from monarch_client.runner.scripts.mportal_runtime.reloading import drop_modules
+from monarch_client.sync.merging import Folder
 
 log = logging.getLogger("monarch_client.gateway")
 
-Folder = str | os.PathLike[str]
+Folders = Folder | Sequence[Folder]
 # What happens to programs after a sync that changed something.
 Reload = Literal["procs", "modules"]
 HookT = TypeVar("HookT", bound=Callable[..., object])
 
 
-def folder_of(sync: Folder | bool | None) -> Folder | None:  # noqa: FBT001 - as `connect` has it
-    """Return the folder of `connect(sync=...)`; by default that of the environment."""
+def folders_of(sync: Folders | bool | None) -> Folders | None:  # noqa: FBT001 - as `connect` has it
+    """Return the folders of `connect(sync=...)`; by default that of the environment."""
     if sync is None:
         return os.environ.get(FOLDER_VARIABLE) or None
     if isinstance(sync, bool):
@@ -32,18 +33,18 @@ def folder_of(sync: Folder | bool | None) -> Folder | None:  # noqa: FBT001 - as
 
 
 class SyncedSession(LinkedSession[MeshesT]):
-    """A session whose job can get new code. `folder`: sync it before the program is attached."""
+    """A session whose job can get new code. `folders`: sync them before the program is attached."""
 
     def __init__(
-        self, opened: Opening, away_limit_s: float | None, folder: Folder | None = None
+        self, opened: Opening, away_limit_s: float | None, folders: Folders | None = None
     ) -> None:
         self._code: CodeSync | None = None
-        self._first_folder = folder
+        self._first_folders = folders
         self._hooks: list[Callable[[MeshesT], object]] = []
         super().__init__(opened, away_limit_s)
 
-    def sync(self, folder: Folder | None = None, *, reload: Reload | None = None) -> SyncResult:
-        """Send the changes in a folder, by default that of the last sync, to all nodes.
+    def sync(self, folders: Folders | None = None, *, reload: Reload | None = None) -> SyncResult:
+        """Send the changes in folders, by default those of the last sync, to all nodes.
 
         All nodes switch to it, or none. `reload`, if something has changed: "procs" ends the procs
         of this program and calls the functions of `after_sync`; "modules" drops the changed
@@ -52,10 +53,14 @@ class SyncedSession(LinkedSession[MeshesT]):
         """
         if reload not in {None, "procs", "modules"}:
             raise ValueError(f'reload is "procs", "modules" or None, not {reload!r}')
-        code = self._code_of(folder)
+        code = self._code_of(folders)
         result = code.run()
         if result.changed and reload is not None:
-            dropped = drop_modules(str(code.folder), result.changed)
+            dropped = [
+                name
+                for folder in code.folders.folders
+                for name in drop_modules(str(folder), code.folders.paths_in(folder, result.changed))
+            ]
             log.info("Reloading %s: %s", reload, ", ".join(dropped) or "no module of this program")
             if reload == "modules":
                 self._drop_modules(result.changed)
@@ -81,20 +86,19 @@ class SyncedSession(LinkedSession[MeshesT]):
         super().close()
 
     def _begin(self) -> None:
-        if self._first_folder is not None:
-            result = self._code_of(self._first_folder).run()
+        if self._first_folders is not None:
+            result = self._code_of(self._first_folders).run()
             log.info("%s has the code: %s files were sent.", self.job, result.files)
 
-    def _code_of(self, folder: Folder | None) -> CodeSync:
-        if folder is None and self._code is None:
-            raise ArchiveError('Which folder? Name it, such as sync("."), or connect(sync=".").')
-        if folder is not None:
-            code = CodeSync(self, folder)
-            if self._code is None or code.folder != self._code.folder:
+    def _code_of(self, folders: Folders | None) -> CodeSync:
+        if folders is not None:
+            code = CodeSync(self, folders)
+            if self._code is None or code.folders.folders != self._code.folders.folders:
                 self._code, former = code, self._code
                 if former is not None:
                     former.close()
-        assert self._code is not None  # noqa: S101 - for the type checker
+        if self._code is None:
+            raise ArchiveError('Which folder? Name it, such as sync("."), or connect(sync=".").')
         return self._code
 
     @abstractmethod

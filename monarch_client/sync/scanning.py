@@ -37,6 +37,10 @@ class Snapshot:
     manifests: dict[str, bytes] = field(repr=False)
     files: dict[str, manifest.File | manifest.Link] = field(repr=False)
 
+    def locate(self, path: str) -> tuple[Path, str]:
+        """Return the folder of this machine that a file is in, and its path there."""
+        return self.folder, path
+
     @property
     def size_bytes(self) -> int:
         """Return the total size of the files."""
@@ -136,7 +140,7 @@ class BlockReader:
         if content is not None:
             return content
         path, offset = self._places[digest]
-        with _opened(self._snapshot.folder, path) as file:
+        with _opened(*self._snapshot.locate(path)) as file:
             file.seek(offset)
             content = file.read(BLOCK_BYTES)
         if digest_of(content) != digest:

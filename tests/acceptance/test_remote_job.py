@@ -96,3 +96,47 @@ def test_a_program_gets_machines_drives_them_and_gives_them_back(
 
 def test_a_job_that_ends_too_early_is_named_with_its_log(run_program: RunProgram) -> None:
     assert run_program(FAILING) == ["True"]
+
+
+SYNCED = """
+import sys
+from pathlib import Path
+from monarch_client.gateway import Compute, RemoteJob
+
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+with RemoteJob(compute=Compute(replicas=2), sync_dirs=[str(folder)]) as job:
+    workers = job.state().workers
+
+    @job.after_sync
+    def spawn(_meshes):
+        global trainers
+        from trainer import Trainer
+        trainers = workers.spawn_procs(per_host={"procs": 1}).spawn("trainers", Trainer)
+
+    print("said:", [value for _, value in trainers.value.call().get(timeout=60).items()])
+    text = (folder / "trainer.py").read_text()
+    (folder / "trainer.py").write_text(text.replace("first", "second"))
+    result = job.sync(reload="procs")
+    print("said:", result.ranks, result.changed)
+    print("said:", [value for _, value in trainers.value.call().get(timeout=60).items()])
+"""
+TRAINER = """
+from monarch.actor import Actor, endpoint
+
+class Trainer(Actor):
+    @endpoint
+    def value(self):
+        return "first"
+"""
+
+
+def test_the_code_of_a_folder_reaches_all_machines_and_again_when_it_changes(
+    run_program: RunProgram, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "trainer.py").write_text(TRAINER)
+    first, result, second = run_program(SYNCED, tmp_path / "code")
+    assert first == str(["first"] * 2)
+    assert result == "2 ('trainer.py',)"
+    assert second == str(["second"] * 2)

@@ -23,9 +23,13 @@ from monarch_client.gateway.remote.request import (
     refuse_for_compute,
 )
 from monarch_client.gateway.remote.sources import PortalWorkers, RunningWorkers, Source
+from monarch_client.gateway.synced_session import HookT, Reload
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+    from monarch_client.gateway.code_sync import SyncResult
+    from monarch_client.gateway.connecting import Connection
 
 
 class RemoteJob(JobTrait):  # type: ignore[misc]  # monarch has no types
@@ -56,7 +60,7 @@ class RemoteJob(JobTrait):  # type: ignore[misc]  # monarch has no types
             refuse_for_compute(options)
             spec = spec_of(compute, request.name, request.meshes)
             self.name = str(spec["name"])
-            self._source = PortalWorkers(spec, project)
+            self._source = PortalWorkers(spec, project, request.sync_dirs)
 
     def __enter__(self) -> Self:
         return self
@@ -77,6 +81,20 @@ class RemoteJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         if cached_path is not None:
             raise ValueError("A RemoteJob is not stored in a file: leave cached_path out.")
         return super().state(None)
+
+    def sync(self, *, reload: Reload | None = None) -> SyncResult:
+        """Send the changes in `sync_dirs` to all nodes, as `Connection.sync` does."""
+        return self._synced.sync(reload=reload)
+
+    def after_sync(self, hook: HookT) -> HookT:
+        """Call `hook` now and after syncs that end procs, as `Connection.after_sync` does."""
+        return self._synced.after_sync(hook)
+
+    @property
+    def _synced(self) -> Connection:
+        if not isinstance(self._source, PortalWorkers):
+            raise ValueError("Code is synchronized with compute only.")
+        return self._source.connection
 
     def can_run(self, spec: JobTrait) -> bool:
         """Whether `spec` is this very job."""

@@ -93,6 +93,7 @@ class RemoteRequest:
     certificates: Path | None = None
     ready_timeout_s: float = 300.0
     reach: Reach = "auto"
+    sync_dirs: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -100,7 +101,7 @@ class RemoteRequest:
     ) -> RemoteRequest:
         """Make it from a user's arguments."""
         given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-        _refuse_sync(given.pop("sync_dirs", None))
+        given["sync_dirs"] = _sync_dirs(given.get("sync_dirs", ()), selector, hosts)
         known = {each.name for each in fields(cls)} - {"hosts", "selector"}
         if unknown := sorted(given.keys() - known):
             raise TypeError(f"RemoteJob takes no {', '.join(unknown)}")
@@ -162,12 +163,23 @@ def refuse_for_compute(options: RemoteOptions) -> None:
         )
 
 
-def _refuse_sync(sync_dirs: Any) -> None:
-    if sync_dirs is not None:
+def _sync_dirs(
+    given: Sequence[str], selector: Selector | None, hosts: Sequence[str] | None
+) -> tuple[str, ...]:
+    if not given:
+        return ()
+    if selector is not None or hosts is not None:
         raise ValueError(
-            "sync_dirs is not supported yet: workers import modules from their own disk. Use a "
-            "shared folder or an image; classes of the program's main file travel by themselves."
+            "sync_dirs is for jobs of a portal (compute): other workers import modules from their "
+            "own disk. Use a shared folder or an image; classes of the program's main file travel "
+            "by themselves."
         )
+    if isinstance(given, str | os.PathLike):
+        raise TypeError("sync_dirs is a list of folders")
+    for each in given:
+        if not Path(each).expanduser().is_dir():
+            raise ValueError(f"sync_dirs: there is no folder at {each}")
+    return tuple(os.fspath(each) for each in given)
 
 
 def _folder(given: str | os.PathLike[str]) -> Path:

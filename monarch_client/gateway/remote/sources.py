@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from monarch_client.attaching import meshes
@@ -107,9 +107,12 @@ class RunningWorkers:
 class PortalWorkers:
     """The workers of a job that this program submits, and that ends with it."""
 
-    def __init__(self, spec: Mapping[str, Any], project: str | None) -> None:
+    def __init__(
+        self, spec: Mapping[str, Any], project: str | None, sync_dirs: Sequence[str] = ()
+    ) -> None:
         self._spec = dict(spec)
         self._project = project
+        self._sync_dirs = list(sync_dirs)
         self._client: PortalClient | None = None
         self._job: Job | None = None
         self._connection: Connection | None = None
@@ -131,12 +134,21 @@ class PortalWorkers:
     def join(self) -> None:
         """Attach this process through the portal's gateway."""
         if self._connection is None and self._job is not None:
-            self._connection = connect(self._job.id, self._job.project)
+            self._connection = connect(
+                self._job.id, self._job.project, sync=self._sync_dirs or False
+            )
 
     def attached(self) -> Mapping[str, Any]:
         """Return the meshes by name."""
         self.join()
         return self._connection.meshes if self._connection else {}
+
+    @property
+    def connection(self) -> Connection:
+        """The session in the job. AttachError: there is none."""
+        if self._connection is None:
+            raise AttachError("The job is not attached: call state() first.")
+        return self._connection
 
     def release(self) -> None:
         """End the processes of this program, and the job."""

@@ -27,9 +27,9 @@ def drop_modules(folder: str, changed: Iterable[str]) -> list[str]:
     ours = {
         name: module
         for name, module in list(sys.modules.items())
-        if name != "__main__" and _file_of(module).startswith(top + os.sep)
+        if name != "__main__" and _file_in(top, module)
     }
-    dropped = {name for name, module in ours.items() if _file_of(module) in paths}
+    dropped = {name for name, module in ours.items() if _file_in(top, module) in paths}
     imports = {name: _imports_of(module) for name, module in ours.items()} if dropped else {}
     while more := {
         name
@@ -49,6 +49,15 @@ def drop_modules(folder: str, changed: Iterable[str]) -> list[str]:
 def _file_of(module: object) -> str:
     file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
     return file if isinstance(file, str) else ""
+
+
+def _file_in(top: str, module: object) -> str:
+    """Return the file of a module that is below a folder, perhaps through links; "" otherwise."""
+    file = _file_of(module)
+    for path in (file, os.path.realpath(file) if file else ""):
+        if path.startswith(top + os.sep):
+            return path
+    return ""
 
 
 def _is_inside(name: str, dropped: set[str]) -> bool:

@@ -22,7 +22,8 @@ from monarch_client.gateway.remote.request import RemoteRequest, Worker, exactly
         (["a"], {"monarch_port": 0}, "monarch_port 0"),
         (["a"], {"reach": "fly"}, "'fly'"),
         (["a"], {"certificates": "/no/such"}, "/no/such has no leaf.crt"),
-        (["a"], {"sync_dirs": ["."]}, "sync_dirs is not supported yet"),
+        (["a"], {"sync_dirs": ["."]}, "sync_dirs is for jobs of a portal"),
+        (None, {"sync_dirs": ["/no/such"]}, "sync_dirs: there is no folder at /no/such"),
     ],
 )
 def test_an_argument_that_cannot_be_meant_is_named(hosts, options, named: str) -> None:
