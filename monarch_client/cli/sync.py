@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,13 +16,11 @@ from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, status_line, tell
 from monarch_client.errors import ClientError
+from monarch_client.gateway.code_sync import CodeSync, SyncResult
+from monarch_client.gateway.node_session import NodeSession
 from monarch_client.gateway.opening import find_job, opened_session
 from monarch_client.sync.sending import SyncProgress
 from monarch_client.sync.watching import FolderWatch
-
-if TYPE_CHECKING:
-    from monarch_client.gateway.code_sync import CodeSync, SyncResult
-    from monarch_client.gateway.node_session import NodeSession
 
 _SHOW_EVERY_S = 0.1
 _KIB = 1024
@@ -51,22 +50,16 @@ def sync(
     Only changed blocks of files travel, and all nodes switch at once, or none. Deletions travel,
     ignored files do not. The job needs `portal.gateway`.
     """
-    # These need packages of the extra `gateway`.
-    from monarch_client.gateway.code_sync import CodeSync  # noqa: PLC0415
-    from monarch_client.gateway.node_session import NodeSession  # noqa: PLC0415
-
     slug, number = find_job(session.client, job, project or session.config.project)
     with opened_session(f"{slug}/{number}", None) as opened:
         attached = NodeSession(opened)
-    try:
-        code = CodeSync(attached, path, _ProgressLine().show)
+    with closing(attached), closing(CodeSync(attached, path, _ProgressLine().show)) as code:
         tell(f"Syncing {path.absolute()} to job {number}.")
-        if not is_watching:
+        if is_watching:
+            watch = FolderWatch(path.absolute(), attached.lost)
+            _watch(watch, attached, code, lambda: _sync_once(code, number, output))
+        else:
             _sync_once(code, number, output)
-            return
-        _watch(code, number, output, attached)
-    finally:
-        attached.close()
 
 
 def _sync_once(code: CodeSync, number: int, output: Output) -> None:
@@ -79,14 +72,15 @@ def _sync_once(code: CodeSync, number: int, output: Output) -> None:
         tell(f"Rank {rank} follows once it is back: {reason}.")
 
 
-def _watch(code: CodeSync, number: int, output: Output, attached: NodeSession) -> None:
+def _watch(
+    watch: FolderWatch, attached: NodeSession, code: CodeSync, sync_once: Callable[[], None]
+) -> None:
     """Sync at each change until Ctrl-C, or the end of the session."""
-    watch = FolderWatch(code.folders.folders[0], attached.lost)
     try:
         is_watching = True
         while is_watching:
             try:
-                _sync_once(code, number, output)
+                sync_once()
             except ClientError as error:
                 if attached.lost.is_set():
                     break
@@ -120,7 +114,8 @@ class _ProgressLine:
 def _summary(number: int, result: SyncResult) -> str:
     nodes = "1 node" if result.ranks == 1 else f"{result.ranks} nodes"
     sent = f"{_count(result.files, 'file')} ({_size(result.sent_bytes)}) sent"
-    return f"{nodes} of job {number} have the code: {sent} in {result.seconds:.1f} s."
+    verb = "has" if result.ranks == 1 else "have"
+    return f"{nodes} of job {number} {verb} the code: {sent} in {result.seconds:.1f} s."
 
 
 def _count(number: int, what: str) -> str:

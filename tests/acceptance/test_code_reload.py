@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,92 +19,42 @@ from tests.portal_process import CHECKOUT, PortalProcess
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.monarch, pytest.mark.timeout(400)]
-ACTOR = """
-from monarch.actor import Actor, endpoint
-from lib.steps import VALUE
-
-class Trainer(Actor):
-    @endpoint
-    def value(self):
-        return VALUE
-"""
-CELLS = [
-    """
-import sys
-sys.path.insert(0, {folder!r})
-from pathlib import Path
-from monarch_client.gateway import connect
-
-steps = Path({folder!r}) / "lib" / "steps.py"
-connection = connect("reloaded", sync={folder!r})
-procs = connection.meshes.trainers.spawn_procs(per_host={{"procs": 1}})
-
-def values(trainers):
-    return sorted(set(value for _, value in trainers.value.call().get(timeout=60).items()))
-""",
-    """
-from trainer import Trainer
-print("first:", values(procs.spawn("first", Trainer)))
-""",
-    """
-steps.write_text("VALUE = 'second'")
-print("changed:", connection.sync(reload="modules").changed)
-from trainer import Trainer
-print("second:", values(procs.spawn("second", Trainer)))
-""",
-    """
-@connection.after_sync
-def spawn(meshes):
-    global trainers
-    from trainer import Trainer
-    trainers = meshes.trainers.spawn_procs(per_host={{"procs": 1}}).spawn("third", Trainer)
-
-steps.write_text("VALUE = 'third'")
-print("ranks:", connection.sync(reload="procs").ranks)
-print("third:", values(trainers))
-connection.close()
-""",
-]
-SAID = ["first: ['one']", "changed: ('lib/steps.py',)", "second: ['second']", "third: ['third']"]
+EXAMPLE = CHECKOUT / "examples" / "change_code"
+SAID = [
+    "first: [0.1, 0.1]", "changed: ('steps.py',)", "modules: [0.2, 0.2]", "procs: [0.3, 0.3]",
+]  # fmt: skip
 SPEC = """
-name: reloaded
-num_nodes: 1
+name: change-code
+num_nodes: 2
 workdir: code
 resources: {infra: local}
 portal:
-  meshes: {trainers: 1}
+  meshes: {trainers: 2}
   gateway: true
   idle: {minutes: 10}
 """
 
 
-@pytest.fixture(scope="module")
-def job(portal: PortalProcess, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("job")
-    code_in(folder / "code")
-    (folder / "job.yaml").write_text(SPEC)
-    submitted = portal.mportal("submit", str(folder / "job.yaml"))
+@pytest.fixture
+def folder(portal: PortalProcess, tmp_path: Path) -> Path:
+    """Return a copy of the example, with which a job runs."""
+    folder = tmp_path / "code"
+    shutil.copytree(EXAMPLE, folder)
+    (tmp_path / "job.yaml").write_text(SPEC)
+    submitted = portal.mportal("submit", str(tmp_path / "job.yaml"))
     assert submitted.returncode == 0, submitted.stderr
-    assert eventually(lambda: newest(portal, "reloaded")["status"] == "RUNNING", timeout_s=60)
-
-
-def code_in(folder: Path) -> Path:
-    (folder / "lib").mkdir(parents=True)
-    (folder / "trainer.py").write_text(ACTOR)
-    (folder / "lib" / "steps.py").write_text("VALUE = 'one'")
+    assert eventually(lambda: newest(portal, "change-code")["status"] == "RUNNING", timeout_s=60)
     return folder
 
 
 @pytest.fixture
-def kernel(
-    portal: PortalProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[BlockingKernelClient]:
+def kernel(portal: PortalProcess, folder: Path, tmp_path: Path) -> Iterator[BlockingKernelClient]:
     """Yield a client of a kernel of Jupyter's, started as a notebook starts it."""
     manager = KernelManager(kernel_name="python3")
     manager.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     account = {"MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token}
     path = {"PYTHONPATH": str(CHECKOUT), "HOME": str(tmp_path), "IPYTHONDIR": str(tmp_path)}
-    manager.start_kernel(env={**os.environ, **account, **path}, cwd=str(tmp_path))
+    manager.start_kernel(env={**os.environ, **account, **path}, cwd=str(folder))
     client = manager.blocking_client()
     client.start_channels()
     client.wait_for_ready(timeout=60)
@@ -130,11 +82,12 @@ def run_cell(kernel: BlockingKernelClient, text: str) -> str:
             return "".join(said)
 
 
-@pytest.mark.usefixtures("job")
+@pytest.mark.feature("S1.4")
 def test_a_notebook_drives_a_mesh_changes_code_and_calls_it_again(
-    kernel: BlockingKernelClient, tmp_path: Path
+    kernel: BlockingKernelClient,
 ) -> None:
-    folder = str(code_in(tmp_path / "code"))
-    said = "".join(run_cell(kernel, cell.format(folder=folder)) for cell in CELLS)
+    notebook = json.loads((EXAMPLE / "change_code.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    said = "".join(run_cell(kernel, cell) for cell in cells)
     for line in SAID:
         assert line in said, said

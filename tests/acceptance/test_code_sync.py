@@ -58,6 +58,7 @@ def attempt_of(portal: PortalProcess, number: int) -> dict[str, Any]:
     return next((each for each in attempts if each["number"] == number), {})
 
 
+@pytest.mark.feature("S1.4")
 def test_code_reaches_all_nodes_and_the_attempt_that_recovers(
     portal: PortalProcess, project: Path
 ) -> None:

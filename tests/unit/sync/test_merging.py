@@ -42,7 +42,7 @@ def test_a_folder_is_put_under_its_name_or_its_content(given, paths):
         assert text.endswith(path)
 
 
-def test_changes_are_told_by_folder(project):
+def test_changed_paths_are_listed_by_folder(project):
     folders = FolderSet(["src", "conf/"])
     before = folders.scan()
     (project / "src" / "model.py").write_text("new")
@@ -56,5 +56,5 @@ def test_the_same_path_in_two_folders_is_refused_and_so_is_a_missing_folder(proj
     (project / "src" / "a.yaml").write_text("")
     with pytest.raises(ArchiveError, match=r"a\.yaml is in two of the folders"):
         FolderSet(["src/", "conf/"]).scan()
-    with pytest.raises(ArchiveError, match="no folder at .*/nothing"):
+    with pytest.raises(ArchiveError, match=r"no folder at .*/nothing"):
         FolderSet(["src", "nothing"])

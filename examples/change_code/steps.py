@@ -1,0 +1,3 @@
+"""A value that the notebook changes."""
+
+RATE = 0.1
