@@ -122,8 +122,9 @@ class Ways:
 
     def heads(self) -> list[int]:
         """Find the head's gateway process."""
-        [runner] = victims.runner_on(self.node(0))
-        children = victims.children_of(runner)
+        # A child that a runner has just made may still look like the runner.
+        runners = victims.runner_on(self.node(0))
+        children = [pid for runner in runners for pid in victims.children_of(runner)]
         return [pid for pid in children if b"gateway.head_process" in victims.read(pid, "cmdline")]
 
     def pids(self) -> dict[str, list[int]]:
