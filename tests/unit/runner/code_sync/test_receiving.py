@@ -144,6 +144,7 @@ def laptop(tmp_path: Path, head: Head) -> Iterator[Laptop]:
     laptop.close()
 
 
+@pytest.mark.feature("S1.4")
 def test_a_tree_arrives_whole_and_the_next_one_sends_what_is_new(head, laptop):
     first = laptop.scan()
     sent = laptop.sender.send(first)
@@ -172,6 +173,7 @@ def test_progress_counts_files_and_bytes_and_then_ranks(laptop):
     assert [(each.ready_ranks, each.all_ranks) for each in (one, both)] == [(1, 2), (2, 2)]
 
 
+@pytest.mark.feature("S1.4")
 def test_a_large_file_of_which_one_block_changed_sends_one_block(laptop):
     content = [bytes([number]) * BLOCK_BYTES for number in range(5)]
     laptop.write("weights", b"".join(content))

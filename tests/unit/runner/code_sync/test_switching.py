@@ -53,6 +53,7 @@ async def eventually(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.feature("S1.4")
 def test_all_ranks_switch_and_each_block_leaves_a_rank_at_most_eight_times(
     make_cluster: MakeCluster,
 ) -> None:
