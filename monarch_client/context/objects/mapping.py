@@ -22,6 +22,8 @@ from monarch_client.context.objects.errors import ObjectStoreError
 MADV_POPULATE_WRITE = 23  # Linux 5.14
 # Below this a page fault for each page costs less than a call of madvise.
 _POPULATED_FROM = 64 * 1024
+# Slabs of the arena are a multiple of it: no chunk reaches beyond allocated memory.
+_CHUNK = 1024 * 1024
 _PROT_READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _NO_MEMORY = frozenset((errno.ENOMEM, errno.EFAULT))
 _FAILED = ctypes.c_void_p(-1).value
@@ -62,6 +64,8 @@ class ArenaMapping:
         self._descriptor = descriptor
         self._readable = _MappedRange(descriptor, mmap.PROT_READ, mmap.MAP_SHARED, 0, capacity)
         self._writable = _MappedRange(descriptor, _PROT_READ_WRITE, mmap.MAP_SHARED, 0, capacity)
+        # The chunks whose pages this process can write to without a fault.
+        self._populated: set[int] = set()
         weakref.finalize(self, os.close, descriptor).atexit = False
 
     def view(self, offset: int, size: int, release: Release | None = None) -> memoryview:
@@ -102,8 +106,12 @@ class ArenaMapping:
         ObjectStoreError: the machine has no memory for them; without this call the first write
         would end the process. Kernels older than Linux 5.14 cannot, and take faults.
         """
-        start = offset // mmap.PAGESIZE * mmap.PAGESIZE
-        length = min(offset + size, self.capacity) - start
+        chunks = range(offset // _CHUNK, -(-(offset + size) // _CHUNK))
+        missing = [chunk for chunk in chunks if chunk not in self._populated]
+        if not missing:
+            return
+        start = missing[0] * _CHUNK
+        length = min((missing[-1] + 1) * _CHUNK, self.capacity) - start
         address = self._writable.address + start
         if _libc.madvise(address, length, MADV_POPULATE_WRITE):
             number = ctypes.get_errno()
@@ -112,6 +120,7 @@ class ArenaMapping:
                     f"The machine has no memory for {size} bytes of the object store:"
                     f" {os.strerror(number)}."
                 )
+        self._populated.update(missing)
 
 
 def _exported(mapped: _MappedRange, address: int, size: int, release: Release | None) -> memoryview:
