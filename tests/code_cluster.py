@@ -76,6 +76,7 @@ class CodeCluster:
         self.on_dial: Callable[[int, int, str], None] = lambda _rank, _to, _service: None
         # The streams of each node, to break them when it is killed.
         self._streams: dict[int, list[Stream]] = {}
+        self._all_streams: list[Stream] = []
         self._tasks: dict[int, set[asyncio.Task[None]]] = {}
         for rank in range(ranks):
             self.folder_of(rank).root.mkdir(parents=True)
@@ -124,6 +125,7 @@ class CodeCluster:
         opened = Stream(near, writer_into(far))
         self._streams[rank].append(opened)
         self._streams[to].append(served)
+        self._all_streams += (opened, served)
         node = self.nodes[to]
         services = {"blocks": node.blocks.serve, "switch": node.switches.serve}
         task = asyncio.get_running_loop().create_task(self._serve(services[service], served))
@@ -149,6 +151,15 @@ class CodeCluster:
         """Return the current tree of each node."""
         return [self.nodes[rank].generations.current for rank in sorted(self.nodes)]
 
-    def close(self) -> None:
-        """End the thread of the nodes."""
+    async def close(self) -> None:
+        """End all that the nodes still do, also those that were killed."""
+        for rank in list(self.nodes):
+            await self.nodes[rank].switches.settle()
+            self.kill(rank)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for stream in self._all_streams:
+            stream.writer.close()
         self.thread.shutdown()

@@ -54,6 +54,8 @@ def measure(folder: Path, code: Path, count: int, rounds: int) -> None:
             if number:
                 times.append(took)
                 peers.append(copied)
+        (code / "package7" / "module7.py").write_bytes(os.urandom(FILE_BYTES))
+        say(f"rsync to one after the other took {rsync.copy_to_each(code, count):.3f} s")
         laptop.close()
     name = f"{rsync.version()} to all nodes at once"
     spread = (min(times), max(times))

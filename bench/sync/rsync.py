@@ -52,18 +52,21 @@ def daemon(folder: Path, count: int) -> Iterator[None]:
 def copy_to_all(folder: Path, count: int) -> float:
     """Copy a folder to all nodes at the same time; return the seconds that it took."""
     began_at = time.perf_counter()
-    processes = [
-        subprocess.Popen(
-            [
-                "rsync",
-                "-a",
-                "--delete",
-                f"{folder}/",
-                f"rsync://{addresses(1)[0]}:{PORT}/node{rank}/",
-            ]
-        )
-        for rank in range(count)
-    ]
-    if any(process.wait() for process in processes):
+    processes = [subprocess.Popen(_command(folder, rank)) for rank in range(count)]
+    codes = [process.wait() for process in processes]
+    if any(codes):
         raise SystemExit("bench.sync: rsync failed")
     return time.perf_counter() - began_at
+
+
+def copy_to_each(folder: Path, count: int) -> float:
+    """Copy a folder to one node after the other; return the seconds that it took."""
+    began_at = time.perf_counter()
+    for rank in range(count):
+        subprocess.run(_command(folder, rank), check=True)
+    return time.perf_counter() - began_at
+
+
+def _command(folder: Path, rank: int) -> list[str]:
+    target = f"rsync://{addresses(1)[0]}:{PORT}/node{rank}/"
+    return ["rsync", "-a", "--delete", f"{folder}/", target]

@@ -45,10 +45,8 @@ async def _simulate(folder: Path, ranks: int) -> Simulated:
     seconds = time.perf_counter() - began_at
     if switched.ranks != ranks or set(cluster.currents()) != {tree}:
         raise SystemExit(f"bench.sync: {switched}")
-    for node in cluster.nodes.values():
-        await node.switches.settle()
-    cluster.close()
     copies = max(node.blocks.sent_bytes for node in cluster.nodes.values()) / size
+    await cluster.close()
     return Simulated(copies, max(_depth(rank, sources) for rank in sources), seconds)
 
 

@@ -14,7 +14,7 @@ from tests.acceptance.test_jobs import JOBS, newest
 from tests.portal_process import PortalProcess
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.monarch, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.feature("S1.4"), pytest.mark.monarch, pytest.mark.timeout(300)]
 NODES = 2
 SPEC = f"""
 name: synced

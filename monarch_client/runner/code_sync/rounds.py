@@ -33,6 +33,7 @@ _SILENCE_S = 20.0
 # A process that was killed is started again within this time.
 _RETRY_S = 6.0
 _PAUSE_S = 0.2
+_MOST_ENDS = 3
 _NOT_SWITCHABLE = "its work directory is an ordinary folder: submit the job with portal.gateway"
 
 
@@ -99,29 +100,37 @@ class Round:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _RETRY_S
         count = _Count(self._on_ready)
+        ends = 0
         # Before Python 3.12, `wait_for` may lose a cancellation.
         while not self._is_closed:
-            started_at = loop.time()
             try:
-                return await self._try_child(rank, count.add)
-            except asyncio.TimeoutError:
-                return {rank: "it does not answer"}
-            except (OSError, EOFError) as error:
-                now = loop.time()
-                if now - started_at > _RETRY_S:
-                    deadline = now + _RETRY_S
-                if now > deadline:
+                stream = await self._open(rank)
+            except OSError as error:
+                if loop.time() > deadline:
                     return {rank: f"it does not answer: {error}"}
-            count.begin_again()
+            else:
+                try:
+                    return await self._talk(stream, count.add)
+                except asyncio.TimeoutError:
+                    return {rank: "it does not answer"}
+                except (OSError, EOFError):
+                    ends += 1
+                if ends == _MOST_ENDS:
+                    return {rank: "its process ends again and again"}
+                deadline = loop.time() + _RETRY_S
+                count.begin_again()
             await asyncio.sleep(_PAUSE_S)
         return {rank: "the switch was given up"}
 
-    async def _try_child(self, rank: int, on_ready: OnReady) -> dict[int, str]:
+    async def _open(self, rank: int) -> OpenStream:
         stream = await self._member.dial(rank, "switch")
         former = self._children.pop(rank, None)
         if former is not None:
             former.writer.close()
         self._children[rank] = stream
+        return stream
+
+    async def _talk(self, stream: OpenStream, on_ready: OnReady) -> dict[int, str]:
         stream.writer.write(messages.pack(prepare=self._tree, hints=self._hints))
         while True:
             message = await _answer(stream)

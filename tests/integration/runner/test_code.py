@@ -7,12 +7,15 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from monarch_client.sync.scanning import Scanner
 from monarch_client.sync.sending import CodeSender
 from monarch_client.sync.stat_cache import StatCache
 from tests.node_laptop import Laptop, stream_pid
 from tests.runner_harness import RunnerRig, wait_until
 
+pytestmark = pytest.mark.feature("S1.4")
 MakeRig = Callable[..., RunnerRig]
 
 

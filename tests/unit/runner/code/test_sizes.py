@@ -12,7 +12,7 @@ from monarch_client.runner.code.manifest import BLOCK_BYTES
 from monarch_client.sync.scanning import BlockReader, Scanner, Snapshot
 from monarch_client.sync.stat_cache import StatCache
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.feature("S1.4")]
 
 FOLDERS, FILES = 100, 200
 LARGE_BLOCKS = 512

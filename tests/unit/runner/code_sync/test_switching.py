@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +15,30 @@ from monarch_client.runner.code_sync import rounds, switching
 from tests.code_cluster import CodeCluster
 from tests.code_trees import Model, found_in, plant
 
+pytestmark = pytest.mark.feature("S1.4")
 OLD: Model = {"code.py": b"old", "pkg": {"gone.py": b""}}
 NEW: Model = {"code.py": b"new", "pkg": {"deep": {"added.py": b"x" * 5000}}}
 # Rank 1 has the ranks 9 to 16 below it.
 RANKS = 18
 PARENT, CHILD = 1, 9
 
-MakeCluster = Callable[[], CodeCluster]
 
-
-@pytest.fixture
-def make_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeCluster]:
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "_RETRY_S", 1.0)
     monkeypatch.setattr(rounds, "_PAUSE_S", 0.01)
     monkeypatch.setattr(switching, "_LATE_S", 0.3)
-    made: list[CodeCluster] = []
-
-    def make() -> CodeCluster:
-        made.append(CodeCluster(tmp_path, RANKS, OLD))
-        return made[-1]
-
-    yield make
-    for cluster in made:
-        cluster.close()
 
 
-def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(main(), 60))
+def run(folder: Path, main: Callable[[CodeCluster], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        cluster = CodeCluster(folder, RANKS, OLD)
+        try:
+            await asyncio.wait_for(main(cluster), 60)
+        finally:
+            await cluster.close()
+
+    asyncio.run(whole())
 
 
 def workdirs(cluster: CodeCluster) -> list[Model]:
@@ -55,10 +52,9 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 @pytest.mark.feature("S1.4")
 def test_all_ranks_switch_and_each_block_leaves_a_rank_at_most_eight_times(
-    make_cluster: MakeCluster,
+    tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+    async def main(cluster: CodeCluster) -> None:
         store = cluster.nodes[0].generations.store
         before = store.size_bytes
         tree = plant(store, NEW)
@@ -76,14 +72,13 @@ def test_all_ranks_switch_and_each_block_leaves_a_rank_at_most_eight_times(
         assert workdirs(cluster) == [OLD] * RANKS
         assert [cluster.nodes[rank].blocks.sent_bytes for rank in range(RANKS)] == sent
 
-    run(main)
+    run(tmp_path, main)
 
 
 def test_a_full_disk_on_one_node_keeps_all_on_the_old_code(
-    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+    async def main(cluster: CodeCluster) -> None:
         tree = plant(cluster.nodes[0].generations.store, NEW)
 
         def add(_content: bytes, _digest: str) -> str:
@@ -97,26 +92,24 @@ def test_a_full_disk_on_one_node_keeps_all_on_the_old_code(
         assert (await cluster.switch(tree)).ranks == RANKS
         assert workdirs(cluster) == [NEW] * RANKS
 
-    run(main)
+    run(tmp_path, main)
 
 
-def test_a_node_that_is_lost_keeps_all_on_the_old_code(make_cluster: MakeCluster) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+def test_a_node_that_is_lost_keeps_all_on_the_old_code(tmp_path: Path) -> None:
+    async def main(cluster: CodeCluster) -> None:
         tree = plant(cluster.nodes[0].generations.store, NEW)
         cluster.kill(PARENT)
         switched = await cluster.switch(tree)
         assert switched == (0, {PARENT: "it does not answer: the connection was refused"}, {})
         assert workdirs(cluster) == [OLD] * RANKS
 
-    run(main)
+    run(tmp_path, main)
 
 
 def test_a_parent_that_is_killed_while_it_sends_code_is_replaced(
-    make_cluster: MakeCluster,
+    tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+    async def main(cluster: CodeCluster) -> None:
         restarts: list[asyncio.Task[None]] = []
 
         def kill(rank: int, to: int, service: str) -> None:
@@ -130,12 +123,28 @@ def test_a_parent_that_is_killed_while_it_sends_code_is_replaced(
         assert workdirs(cluster) == [NEW] * RANKS
         assert restarts
 
-    run(main)
+    run(tmp_path, main)
 
 
-def test_a_parent_without_the_blocks_is_passed_over(make_cluster: MakeCluster) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+def test_a_process_that_ends_again_and_again_ends_the_sync(tmp_path: Path) -> None:
+    async def main(cluster: CodeCluster) -> None:
+
+        def kill(rank: int, _to: int, service: str) -> None:
+            if (rank, service) == (CHILD, "blocks"):
+                cluster.kill(CHILD)
+                cluster.start(CHILD)
+
+        cluster.on_dial = kill
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        switched = await cluster.switch(tree)
+        assert switched == (0, {CHILD: "its process ends again and again"}, {})
+        assert workdirs(cluster) == [OLD] * RANKS
+
+    run(tmp_path, main)
+
+
+def test_a_parent_without_the_blocks_is_passed_over(tmp_path: Path) -> None:
+    async def main(cluster: CodeCluster) -> None:
         dialed: set[tuple[int, int]] = set()
         cluster.on_dial = lambda rank, to, service: (
             dialed.add((rank, to)) if service == "blocks" else None
@@ -150,14 +159,13 @@ def test_a_parent_without_the_blocks_is_passed_over(make_cluster: MakeCluster) -
         assert workdirs(cluster) == [NEW] * RANKS
         assert {(CHILD, PARENT), (CHILD, 0)} <= dialed
 
-    run(main)
+    run(tmp_path, main)
 
 
 def test_ranks_that_lose_their_parent_after_the_decision_get_it_from_the_head(
-    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+    async def main(cluster: CodeCluster) -> None:
         tree = plant(cluster.nodes[0].generations.store, NEW)
 
         def decide(path: Path, text: str) -> bool:
@@ -175,7 +183,7 @@ def test_ranks_that_lose_their_parent_after_the_decision_get_it_from_the_head(
         await cluster.restart(PARENT)
         await eventually(lambda: workdirs(cluster) == [NEW] * RANKS)
 
-    run(main)
+    run(tmp_path, main)
 
 
 class Killed(BaseException):
@@ -188,10 +196,9 @@ def kill_head(cluster: CodeCluster) -> None:
 
 
 def test_a_head_that_is_killed_after_its_decision_completes_the_switch(
-    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+    async def main(cluster: CodeCluster) -> None:
         tree = plant(cluster.nodes[0].generations.store, NEW)
         cluster.nodes[0].switches._mark.touch()
 
@@ -208,14 +215,13 @@ def test_a_head_that_is_killed_after_its_decision_completes_the_switch(
         await cluster.restart(0)
         await eventually(lambda: workdirs(cluster) == [NEW] * RANKS)
 
-    run(main)
+    run(tmp_path, main)
 
 
 def test_a_head_that_is_killed_before_its_decision_changes_nothing(
-    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main() -> None:
-        cluster = make_cluster()
+    async def main(cluster: CodeCluster) -> None:
         tree = plant(cluster.nodes[0].generations.store, NEW)
         cluster.nodes[0].switches._mark.touch()
         monkeypatch.setattr(switching, "write_note", lambda *_: kill_head(cluster))
@@ -227,4 +233,4 @@ def test_a_head_that_is_killed_before_its_decision_changes_nothing(
         assert await cluster.switch(tree) == (RANKS, {}, {})
         assert workdirs(cluster) == [NEW] * RANKS
 
-    run(main)
+    run(tmp_path, main)
