@@ -18,8 +18,12 @@ class Failure(NamedTuple):
     reasons: frozenset[StopReason] = frozenset()  # it is looked for in these alone; empty: all
 
 
-# Lines that successful jobs print too: Monarch prints these on machines without a GPU.
-USUAL = re.compile(r"^\[RdmaXcel\]|\bRDMATcpFallbackWarning\b")
+# Lines that successful jobs print too: Monarch's on machines without a GPU, and the runner's about
+# helpers that it starts again or does without.
+USUAL = re.compile(
+    r"^\[RdmaXcel\]|\bRDMATcpFallbackWarning\b"
+    r"|The process that connects laptops is started again: |The meshes are not watched: "
+)
 _OF_PLACES = frozenset({StopReason.BACKEND, StopReason.NO_CAPACITY})
 
 

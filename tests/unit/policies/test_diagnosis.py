@@ -326,6 +326,17 @@ def test_an_error_of_the_program_alone_is_left_to_its_traceback(line):
     assert diagnose(StopReason.USER_CODE, FAILED, [*NOISE, line]) is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The process that connects laptops is started again: it was ended by SIGKILL",
+        "The meshes are not watched: the process of the mesh admin fails, it was ended by SIGABRT",
+    ],
+)
+def test_the_end_of_a_helper_of_the_runner_explains_nothing(line):
+    assert diagnose(StopReason.USER_CODE, FAILED, [line]) is None
+
+
 @pytest.mark.parametrize("reason", sorted({*PURPOSES, StopReason.COMPLETED, StopReason.TIMEOUT}))
 def test_an_ending_that_was_wished_for_needs_no_diagnosis(reason):
     assert diagnose(reason, "", ["CUDA out of memory", "Segmentation fault"]) is None
