@@ -123,7 +123,7 @@ class DataLinks:
         dial = await self._stream.request(
             "link", link=link, generation=self._generation, rank=rank, kind=kind
         )
-        return await self._dialer.dial_proved(PATH, str(dial["token"]))
+        return await self._dialer.dial(PATH, str(dial["token"]))
 
     async def secured(self, remote: ClientConnection) -> TlsStream:
         """Return the TLS of an open way. ssl.SSLError, WebSocketException: there is none."""

@@ -23,22 +23,22 @@ _TIMEOUT_S = 20.0
 
 async def dial_head(settings: HeadSettings) -> WebSocket:
     """Open the control stream, with the attempt's token. WebSocketError or another OSError."""
-    return await _open_proved(settings, HEAD_PATH, settings.token)
+    url = portal_url(settings.portal_url, settings.portal_file)
+    if urlsplit(url).scheme == "https":
+        return await _open(url, HEAD_PATH, settings.token)
+    loop = asyncio.get_running_loop()
+    proved = await loop.run_in_executor(None, _proved_socket, url, settings.token)
+    return await _open(url, HEAD_PATH, settings.token, proved)
 
 
 async def dial_link(settings: HeadSettings, token: str) -> WebSocket:
-    """Open a data link with its token."""
-    return await _open_proved(settings, LINK_PATH, token)
+    """Open a data link with its token.
 
-
-async def _open_proved(settings: HeadSettings, path: str, token: str) -> WebSocket:
-    """Open a stream once the portal has proved itself on this connection; so does https."""
+    The portal does not prove itself: it would need its database, without which links must open. The
+    token is valid once, and the link's bytes are TLS with the other end.
+    """
     url = portal_url(settings.portal_url, settings.portal_file)
-    if urlsplit(url).scheme == "https":
-        return await _open(url, path, token)
-    loop = asyncio.get_running_loop()
-    proved = await loop.run_in_executor(None, _proved_socket, url, settings.token)
-    return await _open(url, path, token, proved)
+    return await _open(url, LINK_PATH, token)
 
 
 def _proved_socket(url: str, token: str) -> socket.socket:

@@ -111,7 +111,7 @@ def test_a_proxy_that_cannot_show_the_portals_proof_is_refused() -> None:
 class RefusingDialer(Dialer):
     """A dialer whose portal has forgotten the link, since its worker refused it."""
 
-    async def dial_proved(self, *_args: object) -> NoReturn:
+    async def dial(self, *_args: object) -> NoReturn:
         raise FinalRefusalError("the worker of rank 0 does not accept")
 
 
