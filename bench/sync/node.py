@@ -19,6 +19,11 @@ from monarch_client.runner.node_streams.dialing import Dialer
 from monarch_client.runner.node_streams.server import NodeServer
 
 
+async def _keep(_tree: str) -> str:
+    """Keep nothing: there is no portal."""
+    return ""
+
+
 async def serve(rank: int, addresses: list[str], port: int, root: Path, certificates: Path) -> None:
     """Serve until standard input ends."""
     folder = NodeFolder(root)
@@ -28,7 +33,8 @@ async def serve(rank: int, addresses: list[str], port: int, root: Path, certific
     thread = ThreadPoolExecutor(1)
     dial = Dialer(addresses, port, certificates).dial
     code = RankCode(rank, len(addresses), generations, dial, thread)
-    laptops = CodeService(generations.trees, generations.store, thread, code.switches.switch)
+    switch = code.switches.switch
+    laptops = CodeService(generations.trees, generations.store, thread, switch, _keep)
     server = NodeServer(
         {"blocks": code.blocks.serve, "switch": code.switches.serve, "code": laptops.serve}
     )

@@ -70,6 +70,8 @@ def _sync_once(code: CodeSync, number: int, output: Output) -> None:
     output.one(result, lambda: say(_summary(number, result)), key="tree")
     for rank, reason in result.late.items():
         tell(f"Rank {rank} follows once it is back: {reason}.")
+    if result.unkept:
+        tell(f"The portal does not keep this code for a recovered attempt: {result.unkept}.")
 
 
 def _watch(

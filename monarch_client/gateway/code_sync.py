@@ -23,7 +23,8 @@ class SyncResult:
     """The result of a sync: all `ranks` have the folder as it was, whose name is `tree`.
 
     `changed` are the paths that differ from the last sync of this program, or all. `late` has the
-    reasons of ranks that were lost in the middle; they switch as soon as they are back.
+    reasons of ranks that were lost in the middle; they switch as soon as they are back. `unkept` is
+    why a recovered attempt would start with older code, or "".
     """
 
     tree: str
@@ -33,6 +34,7 @@ class SyncResult:
     ranks: int
     late: dict[int, str]
     seconds: float
+    unkept: str = ""
 
 
 class CodeSync:
@@ -64,7 +66,14 @@ class CodeSync:
         self._last = snapshot
         took_s = time.monotonic() - started_at
         return SyncResult(
-            snapshot.tree, changed, sent.files, sent.sent_bytes, sent.ranks, sent.late, took_s
+            tree=snapshot.tree,
+            changed=changed,
+            files=sent.files,
+            sent_bytes=sent.sent_bytes,
+            ranks=sent.ranks,
+            late=sent.late,
+            seconds=took_s,
+            unkept=sent.unkept,
         )
 
     def is_changed(self) -> bool:

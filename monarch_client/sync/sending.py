@@ -43,13 +43,15 @@ class SyncProgress:
 class Sent:
     """The files and bytes that a sync has sent, and the number of ranks that have switched.
 
-    `late` are the reasons of the others by rank.
+    `late` are the reasons of the others by rank; `unkept` is why a recovered attempt would not
+    start with the code, or "".
     """
 
     files: int
     sent_bytes: int
     ranks: int
     late: dict[int, str]
+    unkept: str
 
 
 OnProgress = Callable[[SyncProgress], None]
@@ -95,7 +97,8 @@ class CodeSender:
             elif "done" in message:
                 done = outgoing.progress
                 late = {int(rank): str(why) for rank, why in message.get("late", {}).items()}
-                return Sent(done.files, done.sent_bytes, int(message["ranks"]), late)
+                unkept = str(message.get("unkept", ""))
+                return Sent(done.files, done.sent_bytes, int(message["ranks"]), late, unkept)
             else:
                 raise SyncError(_failure(message))
 

@@ -46,10 +46,13 @@ class PortalAddress(NamedTuple):
 
 
 class Keeper:
-    """The sender of trees to the portal. `problem` is why the last one is not kept, or ""."""
+    """The sender of trees to the portal.
+
+    `problem` is why the last one is not kept yet, and `refusal` why it never will be; or "".
+    """
 
     def __init__(self, portal: PortalAddress, store: Store) -> None:
-        self.problem = ""
+        self.problem = self.refusal = ""
         self.kept = ""
         self._portal = portal
         self._store = store
@@ -82,7 +85,7 @@ class Keeper:
             if tree == self.kept:
                 continue
             try:
-                self.problem = self._send(tree)
+                self.problem = self.refusal = self._send(tree)
             except (OSError, http.client.HTTPException) as error:
                 self.problem = f"the portal does not answer: {error!r}"
                 self._news.set()
@@ -127,16 +130,23 @@ class Keeper:
         raise OSError(f"HTTP {response.status}")
 
 
+def limit_problem(trees: Trees, tree: str) -> str:
+    """Return why a tree is above the limits of uploads; "" if it is not."""
+    summary = trees.check(tree)
+    if summary.entries <= MAX_ARCHIVE_MEMBERS and summary.size_bytes <= MAX_ARCHIVE_BYTES:
+        return ""
+    return (
+        f"it has more than {MAX_ARCHIVE_MEMBERS:,} files and folders, or "
+        f"{MAX_ARCHIVE_BYTES // 1024**2:,} MiB"
+    )
+
+
 def pack(store: Store, tree: str, file: IO[bytes]) -> None:
     """Write a tree as a tar.gz that the portal takes as an upload. CodeError: it is too large."""
     # Those of the node are for its own thread.
     trees = Trees(store)
-    summary = trees.check(tree)
-    if summary.entries > MAX_ARCHIVE_MEMBERS or summary.size_bytes > MAX_ARCHIVE_BYTES:
-        raise CodeError(
-            f"it has more than {MAX_ARCHIVE_MEMBERS:,} files and folders, or "
-            f"{MAX_ARCHIVE_BYTES // 1024**2:,} MiB"
-        )
+    if problem := limit_problem(trees, tree):
+        raise CodeError(problem)
     packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=1, mtime=0)
     with packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         _add_folder(tar, trees, store, tree, "")

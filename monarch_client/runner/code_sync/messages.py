@@ -11,6 +11,7 @@ Each is a line of JSON. A block follows its line as so many bytes.
 | head | `dropped` | The answer to `changed`. The next `sync` begins anew. |
 | head | `switching` `ready` `of` | So many ranks have the tree. |
 | head | `done` `ranks` `late` | So many ranks have switched; the reasons of the others by rank. |
+| | `unkept` | Why a recovered attempt would not start with the tree; empty if it would. |
 | head | `failed` `ranks` | The reason, and those of ranks by number. All keep the code before. |
 """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code.generations import Generations
-from monarch_client.runner.code_sync.keeping import Keeper, PortalAddress
+from monarch_client.runner.code_sync.keeping import Keeper, PortalAddress, limit_problem
 from monarch_client.runner.code_sync.rank_code import RankCode
 from monarch_client.runner.code_sync.receiving import CodeService
 from monarch_client.runner.code_sync.switching import MARK
@@ -57,7 +57,11 @@ class NodeCode:
     async def resume(self) -> None:
         """Take up what an earlier process of this node has left, if it took part in switches."""
         if Path(self._settings.folder, MARK).exists():
-            await self._open()
+            opened = await self._open()
+            current = opened.generations.current
+            if self._settings.rank == 0 and current is not None:
+                # The earlier process may not have kept it.
+                await self._keep(current)
 
     async def _serve_blocks(self, stream: Stream) -> None:
         await (await self._open()).blocks.serve(stream)
@@ -69,8 +73,9 @@ class NodeCode:
         opened = await self._open()
         if self._service is None:
             made = opened.generations
-            self._keeper = Keeper(self._settings.portal, made.store)
-            self._service = CodeService(made.trees, made.store, self._thread, self._switch)
+            self._service = CodeService(
+                made.trees, made.store, self._thread, self._switch, self._keep
+            )
         await self._service.serve(stream)
 
     async def _open(self) -> RankCode:
@@ -89,7 +94,16 @@ class NodeCode:
         opened = await self._open()
         if opened.generations.current is None:
             raise CodeError(_FIXED)
-        switched = await opened.switches.switch(tree, on_ready)
-        if self._keeper is not None and not switched.failures:
-            self._keeper.keep(tree)
-        return switched
+        return await opened.switches.switch(tree, on_ready)
+
+    async def _keep(self, tree: str) -> str:
+        """Have the portal keep a tree; return why it will not, or ""."""
+        opened = await self._open()
+        if self._keeper is None:
+            self._keeper = Keeper(self._settings.portal, opened.generations.store)
+        self._keeper.keep(tree)
+        loop = asyncio.get_running_loop()
+        trees = opened.generations.trees
+        problem = await loop.run_in_executor(self._thread, limit_problem, trees, tree)
+        # That of the tree before, if the portal has refused it: this one may be as large.
+        return problem or self._keeper.refusal

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     # Reports how many ranks of how many have the tree.
     OnReady = Callable[[int, int], None]
+    Keep = Callable[[str], Awaitable[str]]
     Switch = Callable[[str, OnReady], Awaitable["Switched"]]
 
 # Blocks are hashed and written together on a thread, since most are small.
@@ -41,14 +42,18 @@ class Switched(NamedTuple):
 class CodeService:
     """The receiver of trees, one after the other. `switch` has all ranks switch to a tree.
 
-    What blocks runs on `thread`, whose executor has one: trees are for one thread at a time.
+    `keep` has the portal keep it, and returns why a recovered attempt would not start with it, or
+    "". What blocks runs on `thread`, whose executor has one: trees are for one thread at a time.
     """
 
-    def __init__(self, trees: Trees, store: Store, thread: Executor, switch: Switch) -> None:
+    def __init__(
+        self, trees: Trees, store: Store, thread: Executor, switch: Switch, keep: Keep
+    ) -> None:
         self._trees = trees
         self._store = store
         self._thread = thread
         self._switch = switch
+        self._keep = keep
         self._turn = asyncio.Lock()
 
     async def serve(self, stream: Stream) -> None:
@@ -82,7 +87,8 @@ class CodeService:
         if switched.failures:
             reason = "No rank has switched to the code, since some cannot."
             return {"failed": reason, "ranks": switched.failures}
-        return {"done": tree, "ranks": switched.ranks, "late": switched.late}
+        ranks = {"ranks": switched.ranks, "late": switched.late}
+        return {"done": tree, **ranks, "unkept": await self._keep(tree)}
 
     async def _complete(self, stream: Stream, tree: str, folders: Sequence[str]) -> bool:
         """Receive the blocks that are missing; False if the laptop cannot send them any more."""

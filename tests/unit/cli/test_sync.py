@@ -88,11 +88,12 @@ def test_programs_read_the_result_as_json_or_the_name_of_the_tree(mportal, plan,
     assert mportal("sync", "42", "-q").stdout == f"{'a' * 64}\n"
 
 
-def test_a_rank_that_is_late_is_named(mportal, plan):
-    plan[0] = SyncResult("a" * 64, (), 0, 0, 1, {1: "it does not answer"}, 0.0)
+def test_a_rank_that_is_late_is_named_and_so_is_code_that_is_not_kept(mportal, plan):
+    plan[0] = SyncResult("a" * 64, (), 0, 0, 1, {1: "it does not answer"}, 0.0, "too large")
     done = mportal("sync", "42")
     assert done.stdout.startswith("1 node of job 42 has the code")
     assert "Rank 1 follows once it is back: it does not answer." in done.stderr
+    assert "does not keep this code for a recovered attempt: too large." in done.stderr
 
 
 def test_a_failure_is_an_error_of_one_sync_and_the_watch_goes_on(mportal, plan):

@@ -91,6 +91,6 @@ def test_the_portal_gets_the_newest_code_whatever_happens_on_the_way(
 def test_code_that_the_portal_refuses_is_not_sent_again(tmp_path, store, portal, keeper):
     portal.refusals = ["attempt_closed"]
     keeper.keep(code(tmp_path / "code", store, "1"))
-    assert eventually(lambda: keeper.problem == "not like this")
+    assert eventually(lambda: keeper.refusal == "not like this")
     keeper.keep(latest := code(tmp_path / "code", store, "2"))
     assert eventually(lambda: list(portal.codes) == [latest])

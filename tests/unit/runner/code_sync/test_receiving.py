@@ -52,7 +52,9 @@ class Head:
         self._thread.start()
         self._executor = ThreadPoolExecutor(1)
         self._streams: list[Future[None]] = []
-        self._service = CodeService(self.trees, self.store, self._executor, self._switch)
+        self._service = CodeService(
+            self.trees, self.store, self._executor, self._switch, self._keep
+        )
 
     def connect(self) -> socket.socket:
         """Open a stream; return the laptop's end."""
@@ -86,6 +88,9 @@ class Head:
         if not self.failures:
             self.switched.append(tree)
         return Switched(2, self.failures, {})
+
+    async def _keep(self, _tree: str) -> str:
+        return "too large"
 
 
 @pytest.fixture
@@ -149,6 +154,7 @@ def test_a_tree_arrives_whole_and_the_next_one_sends_what_is_new(head, laptop):
     first = laptop.scan()
     sent = laptop.sender.send(first)
     assert (sent.files, sent.ranks, head.switched) == (3, 2, [first.tree])
+    assert sent.unkept == "too large"
     assert head.trees.missing_blocks(first.tree) == []
     laptop.write("lib/model.py", "x = 2")
     (laptop.folder / "train.py").unlink()
