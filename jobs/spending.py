@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import reduce
+from operator import or_
+from typing import Any
 
 from django.db.models import F, Q, QuerySet, Sum
 
@@ -63,31 +66,45 @@ def spent_in(
 
     Without `project_ids` all projects are counted.
     """
-    return spent_between(month.begin, month.end, now, project_ids)
+    return spent_within([(month.begin, month.end)], now, project_ids)[0]
 
 
-def spent_between(
-    begin: datetime, end: datetime, now: datetime, project_ids: Iterable[int] | None = None
-) -> dict[int, Decimal]:
-    """Return US$ by project id from `begin` up to `end`; without `project_ids` of all projects."""
-    clusters = there_between(begin, min(now, end)).exclude(_COSTS_NOTHING)
+def spent_within(
+    spans: Sequence[tuple[datetime, datetime]],
+    now: datetime,
+    project_ids: Iterable[int] | None = None,
+) -> list[dict[int, Decimal]]:
+    """Return US$ by project id for each span of time, each up to its end, in two queries."""
+    first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
+    clusters = there_between(first, min(now, last)).exclude(_COSTS_NOTHING)
     if project_ids is not None:
         clusters = clusters.filter(project__in=project_ids)
-    # The many that came and went within this time are added up in the database.
-    whole = Q(created_at__gte=begin, gone_at__lt=end) & _IS_SETTLED
-    added = clusters.filter(whole).values_list("project").annotate(Sum("usd"))
-    found = {project_id: usd or NOTHING for project_id, usd in added}
-    for cluster in clusters.exclude(whole).only(*OF_COST):
+    # The many that came and went within a span are added up in the database.
+    sums = {
+        f"span_{number}": Sum("usd", filter=Q(created_at__gte=begin, gone_at__lt=end) & _IS_SETTLED)
+        for number, (begin, end) in enumerate(spans)
+    }
+    rows: list[Any] = list(clusters.values("project").annotate(**sums).order_by())
+    found = [{row["project"]: row[name] for row in rows if row[name] is not None} for name in sums]
+    edges = {edge for span in spans for edge in span}
+    crosses = [Q(created_at__lt=edge) & (Q(gone_at=None) | Q(gone_at__gte=edge)) for edge in edges]
+    others = clusters.filter(reduce(or_, crosses, ~_IS_SETTLED)).only(*OF_COST, "status")
+    for cluster in others:
         charge = charge_of(cluster)
-        part = within(
-            so_far(charge, now),
-            began=charge.began,
-            until=charge.until(now),
-            begin=begin,
-            end=end,
-        )
-        found[cluster.project_id] = found.get(cluster.project_id, NOTHING) + part
+        usd, until = so_far(charge, now), charge.until(now)
+        for (begin, end), of_span in zip(spans, found, strict=True):
+            if not _is_added(cluster, begin, end):
+                part = within(usd, began=charge.began, until=until, begin=begin, end=end)
+                of_span[cluster.project_id] = of_span.get(cluster.project_id, NOTHING) + part
     return found
+
+
+def _is_added(cluster: Cluster, begin: datetime, end: datetime) -> bool:
+    """Whether the database has added a cluster up for this span: see `_IS_SETTLED`."""
+    if cluster.gone_at is None or cluster.billed_at is None:
+        return False
+    is_settled = cluster.status == ClusterStatus.GONE and cluster.billed_at >= cluster.gone_at
+    return is_settled and cluster.created_at >= begin and cluster.gone_at < end
 
 
 def budget_blocks(now: datetime) -> dict[int, str]:

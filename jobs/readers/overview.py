@@ -17,7 +17,7 @@ from jobs.policies.costs import NOTHING, rounded
 from jobs.readers import overview_jobs as jobs
 from jobs.readers import overview_machines as machines
 from jobs.readers.queue_state import QueueState
-from jobs.spending import spent_between, spent_in
+from jobs.spending import spent_within
 from jobs.statuses import ProjectState
 from monarch_client.wire import overview as wire
 
@@ -78,9 +78,12 @@ def _spending(projects: Sequence[Project], now: datetime) -> dict[int, wire.Spen
     """Return the costs of each project."""
     numbers, month = [project.pk for project in projects], Month.of(now)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    today = spent_between(midnight, midnight + _DAY, now, numbers)
-    so_far = spent_in(month, now, numbers)
-    lately = spent_between(now - _LATELY, now, now, numbers)
+    spans = [
+        (midnight, midnight + _DAY),
+        (month.begin, month.end),
+        (now - _LATELY, now),
+    ]
+    today, so_far, lately = spent_within(spans, now, numbers)
     budgets = dict(Budget.objects.filter(project__in=numbers).values_list("project", "usd"))
     prices = machines.prices_now(projects)
     left = Decimal((month.end - now) / _LATELY)

@@ -159,7 +159,7 @@ class _Explained:
             return _moment(self._snapshot.now_s)
         cause = self._decision.cause
         now = cause.then if isinstance(cause, Preempted) else cause
-        return self._expected(now, usual)[0]
+        return self._estimate(now, usual)[0]
 
     def _binding(self, cause: Cause) -> str | None:
         """Return the key of the limit that a cause is about."""
@@ -186,33 +186,42 @@ class _Explained:
             if key in each.shape.limits and each.holds_of(self._snapshot.limits[key])
         ]
 
-    def _expected(
-        self, cause: Cause, usual: Mapping[int, float] | None = None
-    ) -> tuple[datetime | None, str, str]:
-        """Return the expected moment and its basis, or why there is none.
-
-        `usual`: how long its competitors usually last; read here if it is not given.
-        """
-        if isinstance(cause, NoRoom) and cause.expected_s is not None:
-            return _moment(cause.expected_s), "bounds", ""
-        # A plan does not know when these end; the source of the message may.
-        if isinstance(cause, NoPrice | ReportedBlocker | ClusterEnding):
-            return None, "", ""
+    def _expected(self, cause: Cause) -> tuple[datetime | None, str, str]:
+        """Return the expected moment and its basis, or why there is none."""
+        is_guess = self._depends_on_others(cause)
+        usual = usual_seconds(self.competitors()) if is_guess else {}
+        found, basis = self._estimate(cause, usual)
+        if found is not None or not is_guess:
+            return found, basis, ""
         if len(self._ahead) > MOST_AHEAD:
             return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
-        ahead = [self._queued[each.job_id] for each in self._ahead if _counts(each)]
-        running = self._snapshot.running
-        usual = usual_seconds(self.competitors()) if usual is None else usual
+        return None, "", self._no_estimate([*self._snapshot.running, *self._counted()], usual)
+
+    def _depends_on_others(self, cause: Cause) -> bool:
+        """Whether the start is a guess from how long other jobs usually last."""
+        if isinstance(cause, NoRoom) and cause.expected_s is not None:
+            return False
+        # A plan does not know when these end; the source of the message may.
+        return not isinstance(cause, NoPrice | ReportedBlocker | ClusterEnding)
+
+    def _counted(self) -> list[QueuedJob]:
+        """Return the jobs that take machines before it."""
+        return [self._queued[each.job_id] for each in self._ahead if _counts(each)]
+
+    def _estimate(self, cause: Cause, usual: Mapping[int, float]) -> tuple[datetime | None, str]:
+        """Return the expected moment and its basis; `usual`: how long its competitors last."""
+        if isinstance(cause, NoRoom) and cause.expected_s is not None:
+            return _moment(cause.expected_s), "bounds"
+        if not self._depends_on_others(cause) or len(self._ahead) > MOST_AHEAD:
+            return None, ""
         now_s = self._snapshot.now_s
-        began = {each.job_id: each.began_s for each in running}
+        began = {each.job_id: each.began_s for each in self._snapshot.running}
         lasts_s = {
             number: max(0.0, seconds - (now_s - began[number])) if number in began else seconds
             for number, seconds in usual.items()
         }
-        found = expected_start(self._mine, ahead, self._snapshot, lasts_s)
-        if found is None:
-            return None, "", self._no_estimate([*running, *ahead], usual)
-        return _moment(found), "past_runs", ""
+        found = expected_start(self._mine, self._counted(), self._snapshot, lasts_s)
+        return (None, "") if found is None else (_moment(found), "past_runs")
 
     def _no_estimate(self, others: Iterable[RunningJob | QueuedJob], known: Container[int]) -> str:
         """Name the jobs of unknown end that hold, or will hold, what this job needs."""
