@@ -85,7 +85,7 @@ browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS=
 
 tensors: setup $(TORCH) ## Run the tests that need torch, which is installed once (190 MB to load, 760 MB)
 	@MPORTAL_TEST_TORCH=$(abspath $(TORCH)) $(BIN)/python -m pytest -m tensors \
-		tests/integration/runner $(ARGS)
+		tests/integration/runner tests/integration/context $(ARGS)
 
 # PyTorch serves its CPU builds from an index of its own.
 $(TORCH): | $(INSTALLED)
