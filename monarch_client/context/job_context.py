@@ -112,15 +112,12 @@ class JobContext(TaskApi):
             self._driver.cancel(ref)
 
     def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
-        waiter = self._driver.await_objects(ids, len(ids), timeout, values=True)
-        with self._driver.loop.lock:
-            values = waiter.values()
+        # Read without the lock: the references of the caller keep the objects, which never change.
+        values = self._driver.await_objects(ids, len(ids), timeout, values=True).values()
         failed = any(each.kind == ERROR for each in values)
         if len(values) < len(ids) and not failed and timeout is not None:
             raise timed_out(len(ids) - len(values), timeout)
         return values
 
     def _ready(self, ids: list[bytes], count: int, timeout: float | None) -> set[bytes]:
-        waiter = self._driver.await_objects(ids, count, timeout, values=False)
-        with self._driver.loop.lock:
-            return set(waiter.ready())
+        return set(self._driver.await_objects(ids, count, timeout, values=False).ready())

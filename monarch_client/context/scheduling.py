@@ -143,6 +143,8 @@ class Scheduler:
             if not self._give_allocation(shape, given):
                 if ahead:
                     self._give_ahead(shape, given)
+                # What a younger shape has taken is free for an older one once its calls end.
+                ahead = False
             elif head := self._head(shape):
                 heapq.heappush(heads, (head.order, shape))
         return list(given.values())

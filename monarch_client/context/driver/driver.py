@@ -124,8 +124,10 @@ class Driver:
         try:
             is_done.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
         finally:
-            with self.loop.lock:
-                waiter.stop()
+            # Else the loop has stopped it: no lock, for which this thread would wait again.
+            if not waiter.is_done:
+                with self.loop.lock:
+                    waiter.stop()
         return waiter
 
     def find_executor(self, number: int) -> Executor | None:

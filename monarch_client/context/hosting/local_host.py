@@ -23,7 +23,6 @@ from monarch_client.context.hosting.loop import Loop, Outbox
 from monarch_client.context.wire import FROM_ZYGOTE, Ended, Fork, Kill, Ready, Setup
 
 _LARGEST_MESSAGE = 1 << 16
-_RECEIVED_AT_ONCE = 1 << 18
 _END_S = 5.0
 _BACKLOG = 512
 _CREDENTIALS = struct.Struct("3i")
@@ -39,6 +38,8 @@ class Stream:
         self._loop = loop
         self.connection = connection
         self._outbox = Outbox(loop, connection)
+        # One buffer for all streams of a loop: to make one for each message takes longer.
+        self._received = loop.received
         loop.add(connection, on_ready)
 
     def send(self, data: bytes) -> None:
@@ -48,11 +49,12 @@ class Stream:
     def receive(self) -> bytes | None:
         """Return what has arrived; b"" at its end, None if nothing has."""
         try:
-            return self.connection.recv(_RECEIVED_AT_ONCE)
+            size = self.connection.recv_into(self._received)
         except BlockingIOError:
             return None
         except OSError:
             return b""
+        return bytes(self._received[:size])
 
     def close(self) -> None:
         """Close the socket."""

@@ -15,6 +15,7 @@ from typing import Any
 
 log = logging.getLogger("monarch_client.context")
 _LONGEST_S = 60.0
+_RECEIVED_AT_ONCE = 1 << 18
 Callback = Callable[[], None]
 
 
@@ -24,6 +25,7 @@ class Loop:
     def __init__(self, settle: Callback, on_failure: Callable[[Exception], None]) -> None:
         """Make a loop; `settle` runs after each round of callbacks."""
         self.lock = threading.RLock()
+        self.received = memoryview(bytearray(_RECEIVED_AT_ONCE))
         self._settle = settle
         self._on_failure = on_failure
         self._selector = selectors.DefaultSelector()
@@ -99,7 +101,8 @@ class Loop:
         with self.lock:
             for key, mask in events:
                 self._dispatch(key, mask)
-            self._expire()
+            if self._timers:
+                self._expire()
             if not self._is_closed:
                 self._settle()
 
@@ -116,10 +119,10 @@ class Loop:
             reading()
 
     def _pause(self) -> float:
+        if not self._timers:
+            return _LONGEST_S
         with self.lock:
-            if not self._timers:
-                return _LONGEST_S
-            return max(0.0, self._timers[0][0] - time.monotonic())
+            return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else _LONGEST_S
 
     def _expire(self) -> None:
         while self._timers and self._timers[0][0] <= time.monotonic():

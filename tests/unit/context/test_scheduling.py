@@ -100,6 +100,20 @@ def test_calls_of_unknown_or_long_duration_never_wait_behind_others() -> None:
     assert list(started(scheduler)) == [1]
 
 
+def test_short_calls_do_not_keep_what_an_older_call_waits_for() -> None:
+    scheduler = scheduler_with(a={"CPU": 1, "memory": 1})
+    scheduler.enqueue(item(0, kind="short"))
+    (first,) = started(scheduler).values()
+    scheduler.finish(first, bytes([0]), ran_ns=30_000)
+    scheduler.enqueue(item(1, kind="short"))
+    (running,) = started(scheduler).values()
+    scheduler.enqueue(item(2, {"CPU": 1, "memory": 0.5}))
+    scheduler.enqueue(item(3, kind="short"))
+    assert not started(scheduler)
+    scheduler.finish(running, bytes([1]), ran_ns=30_000)
+    assert list(started(scheduler)) == [2]
+
+
 def test_a_lost_host_releases_its_allocations() -> None:
     scheduler = scheduler_with(a={"CPU": 1}, b={"CPU": 1})
     scheduler.enqueue(item(1))
