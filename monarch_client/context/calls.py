@@ -33,7 +33,7 @@ def task_call(
     arguments = arguments_call(options.name or _name_of(function), args, kwargs, home)
     call = _with_code(arguments, function)
     call.shape = list(task_shape(options.resources))
-    call.env = _env_of(options.runtime_env)
+    _add_environment(call, options.runtime_env)
     call.max_calls, call.max_retries = options.max_calls, options.max_retries
     return call
 
@@ -52,7 +52,7 @@ def new_actor(
     arguments = arguments_call(options.name or _name_of(klass), args, kwargs, home)
     call = _with_code(arguments, klass)
     call.shape = list(actor_shape(options.resources))
-    call.env = _env_of(options.runtime_env)
+    _add_environment(call, options.runtime_env)
     call.method = CONSTRUCTOR
     return NewActor(
         call=call,
@@ -110,5 +110,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__qualname__)
 
 
-def _env_of(runtime_env: RuntimeEnv | None) -> dict[str, str]:
-    return dict(runtime_env.env) if runtime_env else {}
+def _add_environment(call: Call, runtime_env: RuntimeEnv | None) -> None:
+    if runtime_env is not None:
+        call.env = dict(runtime_env.env)
+        call.packages = list(runtime_env.package_requirements)

@@ -3,6 +3,7 @@
 ContextError                     context_failed
 ├── ContextClosedError           context_closed     the context was closed
 ├── InfeasibleError              infeasible         no host can ever fit what was requested
+├── PackagesError                packages_failed    packages of a task cannot be installed
 ├── TaskError                    task_failed        the task's error cannot be pickled
 ├── TaskCancelledError           task_cancelled     `cancel` ended the task
 ├── TaskLostError                task_lost          the task's process died on every try
@@ -32,6 +33,12 @@ class InfeasibleError(ContextError, ValueError):
     """A request that no host can ever fit."""
 
     code = "infeasible"
+
+
+class PackagesError(ContextError):
+    """The packages of a runtime environment cannot be installed."""
+
+    code = "packages_failed"
 
 
 class TaskError(ContextError, RuntimeError):

@@ -23,7 +23,8 @@ from typing import Any
 from monarch_client.context.calls import ALL, CONSTRUCTOR
 from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.current import set_job_context
-from monarch_client.context.errors import TaskCancelledError
+from monarch_client.context.errors import PackagesError, TaskCancelledError
+from monarch_client.context.packages import requested_packages, use_packages
 from monarch_client.context.refs import set_process_home
 from monarch_client.context.task_context import TaskContext
 from monarch_client.context.values import (
@@ -87,14 +88,28 @@ class Executor:
 
     def run(self) -> None:
         """Run calls until the driver closes the socket; then end this process."""
+        packages = requested_packages(os.environ)
         signal.signal(signal.SIGINT, self._on_interrupt)
         set_process_home(self._context)
         set_job_context(self._context)
         threading.Thread(target=self._serve_control, daemon=True, name="control").start()
         with suppress(EOFError, ConnectionError):
+            if packages:
+                self._use_packages(packages)
             while True:
                 self._start(*self._next())
         os._exit(0)
+
+    def _use_packages(self, packages: list[str]) -> None:
+        """Install the packages of this process's calls; if that fails, so do all calls."""
+        try:
+            use_packages(packages)
+        except PackagesError as error:
+            failure = error_payload(error)
+            while True:
+                run, _ = self._next()
+                with self._write:
+                    self._tasks.sendall(frame(Done(run.id, failure, 0)))
 
     def _next(self) -> tuple[Run, Code | None]:
         while True:

@@ -36,6 +36,7 @@ class Call(msgspec.Struct, array_like=True, tag="call"):
     holds: list[bytes] = []
     shape: list[tuple[str, int]] = []
     env: dict[str, str] = {}
+    packages: list[str] = []
     max_calls: int = 0
     max_retries: int = 0
     actor: bytes = b""

@@ -98,7 +98,9 @@ class Actors:
             if allocation is None:
                 continue
             del self._starting[actor.id]
-            executor = actor.executor = self._pool.acquire(allocation, fresh=True)
+            executor = actor.executor = self._pool.acquire(
+                allocation, actor.new.call.packages, fresh=True
+            )
             executor.actor = actor.id
             self._send(actor, [actor.construction])
             for caller in list(actor.waiting):

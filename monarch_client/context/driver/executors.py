@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.hosting.link import HostLink
+from monarch_client.context.packages import variables_of
 from monarch_client.context.wire import FROM_EXECUTOR, Done, FrameBuffer, Held, Returned, frame
 
 if TYPE_CHECKING:
     from monarch_client.context.scheduling import Allocation
+
+
+# What an executor has for its life: the numbers of its GPUs, and its packages.
+Kind = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 class Events(Protocol):
@@ -27,10 +33,10 @@ class Events(Protocol):
 class Executor:
     """One executor process, as the driver sees it."""
 
-    def __init__(self, number: int, host: str, devices: tuple[int, ...], link: HostLink) -> None:
+    def __init__(self, number: int, host: str, kind: Kind, link: HostLink) -> None:
         self.number = number
         self.host = host
-        self.devices = devices
+        self.kind = kind
         self.codes: CodeCache[bool] = CodeCache()
         self.allocation: Allocation | None = None
         self.actor = b""
@@ -68,14 +74,16 @@ class HostExecutors:
         self.gpus = gpus
         self.most_idle = most_idle
         self.link = link
-        self.idle: dict[tuple[int, ...], list[Executor]] = {}
+        self.idle: dict[Kind, list[Executor]] = {}
 
-    def environment(self, devices: tuple[int, ...]) -> dict[str, str]:
-        """Return the variables of an executor: the GPUs that it sees."""
+    def environment(self, kind: Kind) -> dict[str, str]:
+        """Return the variables of an executor: its packages, and the GPUs that it sees."""
+        devices, packages = kind
+        variables = variables_of(packages)
         if not devices and not self.gpus:
-            return {}
+            return variables
         names = [self.gpus[each] if each < len(self.gpus) else str(each) for each in devices]
-        return {"CUDA_VISIBLE_DEVICES": ",".join(names)}
+        return {**variables, "CUDA_VISIBLE_DEVICES": ",".join(names)}
 
 
 class ExecutorPool:
@@ -102,17 +110,20 @@ class ExecutorPool:
         """Return the executor of a number, unless it has ended."""
         return self._executors.get(number)
 
-    def acquire(self, allocation: Allocation, *, fresh: bool = False) -> Executor:
+    def acquire(
+        self, allocation: Allocation, packages: Sequence[str], *, fresh: bool = False
+    ) -> Executor:
         """Return an executor for an allocation: one that is idle, or a new one."""
         host = self._hosts[allocation.host]
-        idle = host.idle.get(allocation.devices)
+        kind = allocation.devices, tuple(packages)
+        idle = host.idle.get(kind)
         if idle and not fresh:
             executor = idle.pop()
         else:
             self._made += 1
-            executor = Executor(self._made, host.name, allocation.devices, host.link)
+            executor = Executor(self._made, host.name, kind, host.link)
             self._executors[executor.number] = executor
-            host.link.fork(executor.number, host.environment(allocation.devices))
+            host.link.fork(executor.number, host.environment(kind))
         executor.allocation = allocation
         return executor
 
@@ -122,7 +133,7 @@ class ExecutorPool:
         host = self._hosts.get(executor.host)
         if host is None:
             return
-        idle = host.idle.setdefault(executor.devices, [])
+        idle = host.idle.setdefault(executor.kind, [])
         if retire or len(idle) >= host.most_idle:
             executor.close()
         else:
@@ -141,7 +152,7 @@ class ExecutorPool:
         if executor is None:
             return
         if host := self._hosts.get(executor.host):
-            idle = host.idle.get(executor.devices, [])
+            idle = host.idle.get(executor.kind, [])
             if executor in idle:
                 idle.remove(executor)
         self._events.on_executor_ended(executor, status)

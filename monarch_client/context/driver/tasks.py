@@ -50,7 +50,7 @@ class Tasks:
         """Take a task. InfeasibleError, ObjectLostError: it can never run."""
         shape = tuple(call.shape)
         self._scheduler.check(shape)
-        item = Item(call.id, shape, kind=call.digest, solo=bool(call.max_calls))
+        item = Item(call.id, shape, kind=call.digest, solo=bool(call.max_calls or call.packages))
         task = Task(item)
         task.pending = PendingCall(call, self._objects, self._on_arguments)
         self._objects.add(call.id)
@@ -139,7 +139,8 @@ class Tasks:
     def _send(self, assignment: Assignment) -> None:
         allocation = assignment.allocation
         if assignment.is_new:
-            executor = self._pool.acquire(allocation)
+            packages = self._tasks[assignment.items[0].id].pending.call.packages
+            executor = self._pool.acquire(allocation, packages)
         else:
             executor = next(iter(self._executors_of(allocation.items)))
         frames = []
