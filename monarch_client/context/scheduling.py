@@ -17,8 +17,8 @@ from monarch_client.context.errors import InfeasibleError
 from monarch_client.context.hosts import Host, refusal
 
 # The work that one allocation is given ahead: more costs those that wait for it too long.
-AHEAD_NS = 2_000_000
-MOST_AHEAD = 64
+AHEAD_NS = 5_000_000
+MOST_AHEAD = 256
 _LEAST_NS = 20_000
 _UNKNOWN_NS = 10**15
 _MOST_KINDS = 10_000

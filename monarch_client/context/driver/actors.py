@@ -7,7 +7,6 @@ from collections import deque
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.pending_call import PendingCall
-from monarch_client.context.driver.tasks import describe_status
 from monarch_client.context.errors import ActorDiedError, TaskCancelledError
 from monarch_client.context.scheduling import Scheduler
 from monarch_client.context.values import ERROR, Payload, error_payload
@@ -15,7 +14,7 @@ from monarch_client.context.wire import Call, Done, Interrupt, NewActor
 
 # The driver as a caller; executors have their numbers.
 DRIVER = 0
-_MOST_SENT = 64
+_MOST_SENT = 256
 
 
 class Actor:
@@ -142,7 +141,7 @@ class Actors:
             for caller in list(actor.waiting):
                 self._send_next(actor, caller)
 
-    def on_ended(self, executor: Executor, status: int) -> None:
+    def on_ended(self, executor: Executor, ended: str) -> None:
         """Let the calls of an actor fail whose process has ended."""
         actor = self._actors.get(executor.actor)
         allocation = executor.allocation
@@ -154,9 +153,7 @@ class Actors:
         name = actor.new.call.name
         self._die(
             actor,
-            error_payload(
-                ActorDiedError(f"The process of {name} on {host} {describe_status(status)}.")
-            ),
+            error_payload(ActorDiedError(f"The process of {name} on {host} {ended}.")),
         )
 
     def fail_infeasible(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from monarch_client.context.driver.executors import ExecutorPool
+from monarch_client.context.driver.executors import ExecutorPool, describe_status
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.task_connections import Requests, TaskConnections
 from monarch_client.context.hosting.link import HostLink
@@ -28,7 +28,7 @@ class AttachedHost:
 
     def on_ended(self, executor: int, status: int) -> None:
         """Handle the end of an executor."""
-        self._pool.on_ended(executor, status)
+        self._pool.on_ended(executor, describe_status(status))
 
     def on_request(self, connection: int, data: bytes) -> None:
         """Handle what a task sent on a connection of its own."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -154,12 +153,12 @@ class Driver:
         else:
             self.tasks.on_done(executor, message)
 
-    def on_executor_ended(self, executor: Executor, status: int) -> None:
+    def on_executor_ended(self, executor: Executor, ended: str) -> None:
         """Handle the end of an executor."""
         if executor.actor:
-            self.actors.on_ended(executor, status)
+            self.actors.on_ended(executor, ended)
         else:
-            self.tasks.on_ended(executor, status)
+            self.tasks.on_ended(executor, ended)
         for ref in executor.held:
             self.objects.drop(ref)
         executor.held.clear()
@@ -178,7 +177,7 @@ class Driver:
         """Start the tasks of a lost host elsewhere; its actors have died."""
         log.warning("The host %s is lost: %s.", name, reason)
         self.scheduler.remove_host(name)
-        self.pool.remove_host(name, -signal.SIGKILL)
+        self.pool.remove_host(name, f"was lost with its host ({reason})")
         self.tasks.fail_infeasible()
         self.actors.fail_infeasible()
         self._settle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,8 +27,8 @@ class Events(Protocol):
     def on_message(self, executor: Executor, message: Done | Returned | Held) -> None:
         """Handle a message of an executor."""
 
-    def on_executor_ended(self, executor: Executor, status: int) -> None:
-        """Handle the end of an executor: of its calls nothing more is reported."""
+    def on_executor_ended(self, executor: Executor, ended: str) -> None:
+        """Handle that an executor `ended` so: of its calls nothing more is reported."""
 
 
 class Executor:
@@ -99,12 +100,12 @@ class ExecutorPool:
         """Add a host."""
         self._hosts[host.name] = host
 
-    def remove_host(self, name: str, status: int) -> None:
+    def remove_host(self, name: str, ended: str) -> None:
         """Handle the end of a host: that of its executors."""
         del self._hosts[name]
         for executor in list(self._executors.values()):
             if executor.host == name:
-                self.on_ended(executor.number, status)
+                self.on_ended(executor.number, ended)
 
     def find(self, number: int) -> Executor | None:
         """Return the executor of a number, unless it has ended."""
@@ -146,7 +147,7 @@ class ExecutorPool:
             for message in executor.received.feed(data):
                 self._events.on_message(executor, message)
 
-    def on_ended(self, number: int, status: int) -> None:
+    def on_ended(self, number: int, ended: str) -> None:
         """Handle the end of an executor."""
         executor = self._executors.pop(number, None)
         if executor is None:
@@ -155,4 +156,14 @@ class ExecutorPool:
             idle = host.idle.get(executor.kind, [])
             if executor in idle:
                 idle.remove(executor)
-        self._events.on_executor_ended(executor, status)
+        self._events.on_executor_ended(executor, ended)
+
+
+def describe_status(status: int) -> str:
+    """Describe how a process ended."""
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"

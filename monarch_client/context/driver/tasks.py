@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.pending_call import PendingCall
@@ -105,7 +103,7 @@ class Tasks:
                 self._scheduler.withdraw(call)
                 self._end(task, _cancelled(task))
 
-    def on_ended(self, executor: Executor, status: int) -> None:
+    def on_ended(self, executor: Executor, ended: str) -> None:
         """Retry the task that ran in an executor that has ended, and start the others again."""
         calls, executor.calls = list(executor.calls), {}
         host = executor.allocation.host if executor.allocation else ""
@@ -117,7 +115,7 @@ class Tasks:
             if task.is_cancelled:
                 self._end(task, _cancelled(task))
             elif ran and task.losses > task.pending.call.max_retries:
-                self._end(task, _lost(task, host, status))
+                self._end(task, _lost(task, host, ended))
             else:
                 self._scheduler.enqueue(task.item)
 
@@ -181,23 +179,11 @@ class Tasks:
             executor.kill()
 
 
-def describe_status(status: int) -> str:
-    """Describe how a process ended."""
-    if status >= 0:
-        return f"exited with status {status}"
-    try:
-        return f"was killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was killed by signal {-status}"
-
-
 def _cancelled(task: Task) -> Payload:
     return error_payload(TaskCancelledError(f"{task.pending.call.name} was cancelled."))
 
 
-def _lost(task: Task, host: str, status: int) -> Payload:
+def _lost(task: Task, host: str, ended: str) -> Payload:
     times = f", on each of {task.losses} tries" if task.losses > 1 else ""
     name = task.pending.call.name
-    return error_payload(
-        TaskLostError(f"The process of {name} on {host} {describe_status(status)}{times}.")
-    )
+    return error_payload(TaskLostError(f"The process of {name} on {host} {ended}{times}."))

@@ -121,7 +121,8 @@ for each in actors:
             context.get(each.size(), timeout=60)
             if died or each is actors[0] and (folder / "killed").exists():
                 break
-        except ActorDiedError:
+        except ActorDiedError as error:
+            say(str(error).partition(" on ")[0], "lost with its host" in str(error))
             died += 1
             break
         time.sleep(0.02)
@@ -148,6 +149,7 @@ def test_tasks_of_a_lost_host_run_elsewhere_and_its_actors_have_died(
         workers.end(1)
         (tmp_path / "killed").touch()
         output, _ = process.communicate(timeout=90)
+        assert "said: The process of Counter True" in output, output
         assert "said: 1 1" in output, output
     finally:
         process.kill()
