@@ -8,14 +8,18 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from typing import IO
 
 from monarch_client.context.errors import PackagesError
 
 # In the environment of an executor: its packages, as JSON.
 VARIABLE = "MONARCH_CONTEXT_PACKAGES"
+INSTALL_S = 1200.0
+_LOOK_EVERY_S = 0.1
 _LONGEST_REASON = 2000
 
 
@@ -41,10 +45,27 @@ def use_packages(packages: Sequence[str]) -> None:
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _lock(lock, packages)
         if not folder.exists():
             _install(packages, folder)
     sys.path.insert(0, str(folder))
+
+
+def _lock(lock: IO[str], packages: Sequence[str]) -> None:
+    """Wait while another executor installs the same packages."""
+    deadline = time.monotonic() + INSTALL_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise PackagesError(
+                    f"Another process has been installing {', '.join(packages)} for "
+                    f"{INSTALL_S:.0f} s."
+                ) from error
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            return
 
 
 def _install(packages: Sequence[str], folder: Path) -> None:
