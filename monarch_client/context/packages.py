@@ -54,18 +54,21 @@ def use_packages(packages: Sequence[str]) -> None:
 def _lock(lock: IO[str], packages: Sequence[str]) -> None:
     """Wait while another executor installs the same packages."""
     deadline = time.monotonic() + INSTALL_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise PackagesError(
-                    f"Another process has been installing {', '.join(packages)} for "
-                    f"{INSTALL_S:.0f} s."
-                ) from error
-            time.sleep(_LOOK_EVERY_S)
-        else:
-            return
+    while not _is_locked(lock):
+        if time.monotonic() > deadline:
+            raise PackagesError(
+                f"Another process has been installing {', '.join(packages)} for {INSTALL_S:.0f} s."
+            )
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _is_locked(lock: IO[str]) -> bool:
+    """Whether this process has the lock now."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _install(packages: Sequence[str], folder: Path) -> None:
