@@ -92,3 +92,17 @@ def test_dev_runs_no_program_when_the_job_ends_before(mportal, portal):
     portal.on("GET /projects/rl/jobs/42", ok(job_json(status="FAILED", is_final=True)))
     done = mportal("dev", "--", sys.executable, "-c", PROGRAM)
     assert done.exit_code == 1
+
+
+def test_a_program_connects_with_the_folder_of_its_code(mportal, tmp_path: Path):
+    program = "import os, sys; sys.exit(3 * (os.environ['MPORTAL_SYNC'] == sys.argv[1]))"
+    done = mportal(
+        "attach", "42", "--sync", str(tmp_path), "--", sys.executable, "-c", program, str(tmp_path)
+    )
+    assert done.exit_code == 3, done.stderr
+
+
+def test_dev_without_a_program_prints_what_a_notebook_needs(mportal):
+    done = mportal("dev", "--mesh", "a=1", "--keep")
+    assert 'connection = connect("rl/42")' in done.stderr
+    assert f"a kernel of {sys.prefix}" in done.stderr
