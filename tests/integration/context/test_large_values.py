@@ -51,7 +51,8 @@ def test_large_arguments_results_and_puts_pass_through_the_store(context: JobCon
     result = context.create_task(double, (rows(), stored), {"third": {"rows": rows()}})
     value = context.get(result)
     assert value["small"] == 1 and (value["sum"] == rows() * 3).all()
-    assert usage(context).objects == 2  # the argument object ended with its call
+    # The arguments, an object of their own, end with the call.
+    assert eventually(lambda: usage(context).objects == 2)
     del stored, result
     assert eventually(lambda: usage(context).objects == 1)  # what `value` has pinned
     assert (value["sum"] == rows() * 3).all()
