@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from websockets.asyncio.server import Server, ServerConnection
@@ -13,6 +13,7 @@ from websockets.exceptions import InvalidHandshake
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
 
 from jobs.gateway.handover import Receiver
 
@@ -28,6 +29,8 @@ CLOSE_TIMEOUT_S = 2.0
 QUEUE = 2
 WRITE_LIMIT = 256 * 1024
 PING_S = 10.0
+# What browsers offer beside their ticket: they cannot send a header.
+TERMINAL = Subprotocol("mportal.terminal.v1")
 
 Handler = Callable[["Connection"], Awaitable[None]]
 Admit = Callable[["Connection", Request], Awaitable[Response | None]]
@@ -96,6 +99,14 @@ class Listeners(Server):
         server = await loop.create_server(self._connection, host.strip("[]") or None, int(port))
         self._servers.append(server)
 
+    def connect(self) -> socket.socket:
+        """Return a connection to this process."""
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        far.setblocking(False)
+        self._receive(far, b"")
+        return near
+
     def receive_at(self, path: Path) -> None:
         """Take the connections that web hands over."""
         self._receiver = Receiver(path, self._receive)
@@ -134,7 +145,11 @@ class Listeners(Server):
 
     def _connection(self) -> Connection:
         return Connection(
-            ServerProtocol(max_size=LARGEST_MESSAGE, logger=_library_log),
+            ServerProtocol(
+                max_size=LARGEST_MESSAGE,
+                logger=_library_log,
+                select_subprotocol=_chosen_subprotocol,
+            ),
             self,
             ping_interval=None,
             close_timeout=CLOSE_TIMEOUT_S,
@@ -166,3 +181,10 @@ class Listeners(Server):
             self.all_connections.discard(connection)
             if (task := asyncio.current_task()) is not None:
                 self.handler_tasks.discard(task)
+
+
+def _chosen_subprotocol(
+    _protocol: ServerProtocol, offered: Sequence[Subprotocol]
+) -> Subprotocol | None:
+    """Return that of terminals if it is offered: programs and heads have none."""
+    return TERMINAL if TERMINAL in offered else None

@@ -20,8 +20,9 @@ from jobs.errors import DatabaseUnavailableError, PortalError, SessionRefusedErr
 from jobs.gateway.exchange import Exchange
 from jobs.gateway.hop import HEADER, hop
 from jobs.gateway.links import Link, Side
-from jobs.gateway.listeners import Connection, Listeners
+from jobs.gateway.listeners import TERMINAL, Connection, Listeners
 from jobs.gateway.streams import HeadStream, Message, SessionStream, number_in
+from jobs.gateway.terminals import serve_terminal
 from jobs.live.looking import in_thread
 from jobs.models.gateway_session import AWAY_LIMIT
 
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 _PREFIX = "/gateway/"
+_TERMINAL_ROUTE = "v1/terminal"
 T = TypeVar("T")
 
 
@@ -46,6 +48,7 @@ class Gateway:
             "v1/session": self._admit_session,
             "v1/head": self._admit_head,
             "v1/link": self._admit_link,
+            _TERMINAL_ROUTE: self._admit_terminal,
         }
 
     async def start(self) -> None:
@@ -85,7 +88,7 @@ class Gateway:
 
     async def _open(self, connection: Connection, request: Request, path: str) -> Response | None:
         """Open the stream of a route, here or at another process; the answer if it is refused."""
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        scheme, _, token = _credential_of(request, path).partition(" ")
         try:
             if scheme.lower() != "bearer" or not token:
                 raise SessionRefusedError("This needs a bearer token.")
@@ -124,6 +127,14 @@ class Gateway:
         if found is None:
             raise SessionRefusedError("This token of a link is unknown, used or expired.")
         connection.handle = partial(self._serve_link, *found)
+
+    async def _admit_terminal(self, connection: Connection, token: str) -> None:
+        await in_thread(rows.check_terminal, token)
+        connection.handle = partial(self._serve_terminal, token)
+
+    async def _serve_terminal(self, ticket: str, connection: Connection) -> None:
+        connection.keep_alive(ends_silence=True)
+        await serve_terminal(self.listeners.connect, ticket, connection)
 
     async def _serve_link(self, link: Link, side: Side, connection: Connection) -> None:
         connection.keep_alive(ends_silence=False)
@@ -265,6 +276,15 @@ class Gateway:
             if attempt_id in attempts and not head.knows_sessions:
                 of_head = [pk for pk, of in current.items() if of == attempt_id]
                 self.exchange.background.start(self.exchange.name_sessions(head, of_head))
+
+
+def _credential_of(request: Request, path: str) -> str:
+    """Return the value of the Authorization header; of a terminal, as its browser offers it."""
+    if path != f"{_PREFIX}{_TERMINAL_ROUTE}":
+        return request.headers.get("Authorization", "")
+    offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
+    tickets = [each.strip() for each in offered if each.strip() != TERMINAL]
+    return f"Bearer {tickets[0]}" if len(tickets) == 1 else ""
 
 
 def _refusal(connection: Connection, error: PortalError) -> Response:

@@ -19,6 +19,7 @@ from jobs.web.jobs import (
     submit_page,
     table_page,
     table_stream,
+    terminal_page,
 )
 from jobs.web.overview import overview_page, overview_stream
 from jobs.web.projects import member_pages, project_pages, secret_pages
@@ -105,5 +106,7 @@ urlpatterns = [
         f"{_JOB}/sessions/<int:session_id>/end", job_actions.end_gateway_session, name="end_session"
     ),
     path(f"{_JOB}/delete", job_actions.delete, name="delete"),
+    path(f"{_JOB}/terminal", terminal_page.page, name="terminal"),
+    path(f"{_JOB}/terminal/ticket", terminal_page.ticket, name="terminal_ticket"),
     path(f"{_JOB}/<str:tab>", job_pages.page, name="job_tab"),
 ]

@@ -89,6 +89,18 @@ def enter_session(secret: str) -> SessionEntry:
     return SessionEntry(session.pk, attempt.pk, attempt.job_id, session.user_id, following, kind)
 
 
+def check_terminal(ticket: str) -> None:
+    """Check the ticket of a browser's terminal, which `enter_session` uses up.
+
+    SessionRefusedError: it is none of a shell's, was used or has expired.
+    """
+    rows = GatewaySession.objects.current().filter(kind=GatewayKind.SSH, state=GatewayState.OPENING)
+    session = rows.filter(secret_digest=token_digest(ticket)).first()
+    if session is None:
+        raise SessionRefusedError
+    _refuse_late(session)
+
+
 def _refuse_late(session: GatewaySession) -> None:
     now = clock.now()
     if session.seen_at is None:

@@ -15,7 +15,7 @@ from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError, TooManySessionsError
 from jobs.ground import clock
 from jobs.live.channel import publish_on_commit
-from jobs.models import Attempt, GatewaySession, Job
+from jobs.models import Attempt, GatewaySession, Job, User
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor, Verb, require, require_attach, verb_to_detach
 from jobs.statuses import Carrier, GatewayKind, GatewayState, JobKind, JobStatus
@@ -57,7 +57,7 @@ def open_session(
     require_attach(actor, job)
     # Requests for one job, and those of one user, are counted one after the other.
     keep(job)
-    type(actor.user).objects.select_for_update(no_key=True).get(pk=actor.user.pk)
+    User.objects.select_for_update(no_key=True).get(pk=actor.user.pk)
     attempt = _attempt_of(job)
     kind = GatewayKind.ATTACH if shell is None else GatewayKind.SSH
     refuse_unreachable(job, attempt, kind)

@@ -58,6 +58,19 @@ def receive_blocking(file: BinaryIO) -> tuple[bytes, bytes] | None:
     return (kind, content) if len(content) == size else None
 
 
+def unpacked(buffer: bytearray) -> tuple[bytes, bytes] | None:
+    """Remove the first message of a buffer and return it; None if it is not whole. MessageError."""
+    if len(buffer) < _HEAD.size:
+        return None
+    kind, size = _unpacked(bytes(buffer[: _HEAD.size]))
+    end = _HEAD.size + size
+    if len(buffer) < end:
+        return None
+    content = bytes(buffer[_HEAD.size : end])
+    del buffer[:end]
+    return kind, content
+
+
 def _unpacked(head: bytes) -> tuple[bytes, int]:
     kind, size = _HEAD.unpack(head)
     if size > MAX_BYTES:

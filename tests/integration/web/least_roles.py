@@ -82,6 +82,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job_stacks_live"): "viewer",
     ("post", "end_session"): "maintainer",  # of another user's; the own: test_job_sessions
     ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
+    ("get", "terminal"): "maintainer",  # of another user's job; the own: real/test_terminal
+    ("post", "terminal_ticket"): "maintainer",  # as above
     ("get", "array"): "viewer",
     ("get", "array_live"): "viewer",
     ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays

@@ -42,6 +42,7 @@ PROJECT_PAGES = [
     "/rl/jobs/{job}/spec",
     "/rl/jobs/{job}/hosts",
     "/rl/jobs/{job}/mesh",
+    "/rl/jobs/{job}/terminal",
 ]
 MISSING = "/rl/jobs/999999"
 PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", MISSING]
