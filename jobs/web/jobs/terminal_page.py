@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.actions.attempts.open_gateway import ShellPurpose, open_session
-from jobs.errors import PortalError
+from jobs.errors import ConflictError, TooManySessionsError
 from jobs.permissions import Actor, job_for, require_attach
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
@@ -51,8 +51,9 @@ def ticket(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRe
     rank = _rank(request, job.num_nodes)
     try:
         _, opened = open_session(actor, job, ShellPurpose(rank, _PURPOSE))
-    except PortalError as error:
-        return JsonResponse({"error": error.message}, status=error.http_status)
+    except (ConflictError, TooManySessionsError) as error:
+        # A sentence that the page shows, not a failed request.
+        return JsonResponse({"error": error.message})
     return JsonResponse({"ticket": opened})
 
 
