@@ -7,6 +7,7 @@ PORTAL := $(BIN)/python -m monarch_portal.embedded
 
 # The environment is made again when what it is made of has changed.
 INSTALLED := $(VENV)/.installed-$(shell { cat requirements.lock; sed '/^\[tool\.ruff\]/,$$d' pyproject.toml; } | sha256sum | cut -c1-16)
+BROWSER_CODE := jobs/static/jobs/vendor/xterm/xterm.js
 
 # Like production, so that Django's own checks see what users of a real server get.
 AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
@@ -31,7 +32,10 @@ SLICED = $(if $(SLICE),--slice=$(SLICE))
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(INSTALLED) ## Make the environment in .venv (minutes at first, then at once)
+setup: $(INSTALLED) $(BROWSER_CODE) ## Make the environment in .venv (minutes at first, then at once)
+
+$(BROWSER_CODE): deploy/install-browser-code
+	@deploy/install-browser-code jobs/static/jobs/vendor
 
 $(INSTALLED):
 	@PYTHON="$(PYTHON)" deploy/make-environment "$(VENV)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -23,6 +24,8 @@ _POLICY = settings.CONTENT_SECURITY_POLICY.replace(
     "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
 )
 _PURPOSE = "(terminal in the browser)"
+# `make setup` takes it from npm, where there is one.
+_XTERM = "jobs/vendor/xterm/xterm.js"
 
 
 @require_safe
@@ -33,6 +36,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
     require_attach(actor, job)
     context = {
         "job": job,
+        "is_installed": finders.find(_XTERM) is not None,
         "rank": _rank(request, job.num_nodes),
         "ranks": range(job.num_nodes),
         "socket": f"{settings.FORCE_SCRIPT_NAME or ''}{_SOCKET_PATH}",

@@ -51,3 +51,13 @@ def test_the_button_ends_the_session_which_then_leaves_the_page(member, session)
 def test_a_page_without_sessions_has_no_table(member, session) -> None:
     GatewaySession.objects.all().delete()
     assert "job-sessions" not in member.get(workers(session)).content.decode()
+
+
+def test_a_portal_without_the_code_of_terminals_says_what_to_install(
+    member, session, monkeypatch
+) -> None:
+    page = f"/rl/jobs/{session.attempt.job_id}/terminal"
+    monkeypatch.setattr("django.contrib.staticfiles.finders.find", lambda _: None)
+    assert "set up without xterm.js" in member.text(page)
+    monkeypatch.setattr("django.contrib.staticfiles.finders.find", lambda path: path)
+    assert "Connecting" in member.text(page)
