@@ -15,5 +15,5 @@ class BlockMissingError(CodeError):
     """A block that the store does not hold."""
 
     def __init__(self, digest: str) -> None:
-        super().__init__(f"the block {digest[:12]} is missing")
+        super().__init__(f"the block {digest[:12]} is missing; sync again to send it")
         self.digest = digest

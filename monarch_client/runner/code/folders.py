@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from monarch_client.runner.code.manifest import Folder, Link
+from monarch_client.runner.code.errors import BlockMissingError
+from monarch_client.runner.code.manifest import File, Folder, Link
+from monarch_client.runner.code.mounts import mounts_in
 from monarch_client.runner.code.store import DRAFT
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Callable
+    from typing import Callable, Iterator
 
     from monarch_client.runner.code.content import Contents
     from monarch_client.runner.code.manifest import Entry
@@ -42,12 +45,19 @@ class Fitting:
         self._numbers = itertools.count()
         # Called for each folder: an exception ends the work.
         self._check_pace = check_pace
+        self._missing: BlockMissingError | None = None
 
     def fit(self, folder: Path, tree: str, *, keeps_others: bool) -> None:
         """Make a folder equal to a tree; `keeps_others`: what the tree does not have stays.
 
-        BlockMissingError, FormatError and OSError as those of `Contents.place`.
+        BlockMissingError, FormatError and OSError as those of `Contents.place`; the first one only
+        after all else is done, so that all missing blocks are known.
         """
+        self._fit(folder, tree, keeps_others=keeps_others)
+        if self._missing is not None:
+            raise self._missing
+
+    def _fit(self, folder: Path, tree: str, *, keeps_others: bool) -> None:
         self._check_pace()
         entries = self._trees.entries(tree)
         with os.scandir(folder) as scan:
@@ -64,26 +74,25 @@ class Fitting:
             if isinstance(entry, Folder):
                 self._fit_folder(path, entry, status, keeps_others=keeps_others)
             elif status is None or not self._is_as_wanted(path, entry, status):
-                self._replace(path, entry, status)
+                try:
+                    self._replace(path, entry, status)
+                except BlockMissingError as error:
+                    self._missing = self._missing or error
 
-    def change(self, folder: Path, former: str, tree: str) -> None:
-        """Make a folder that is equal to a former tree equal to another one."""
-        before, entries = self._trees.entries(former), self._trees.entries(tree)
-        for name in before.keys() - entries.keys():
-            self._discard(folder / name)
-        for name, entry in entries.items():
-            old, path = before.get(name), folder / name
-            # Tuples of different kinds may be equal.
-            if type(old) is type(entry) and old == entry:
-                continue
-            if isinstance(entry, Folder) and isinstance(old, Folder):
-                self.change(path, old.digest, entry.digest)
-                continue
-            status = path.lstat() if old is not None else None
-            if isinstance(entry, Folder):
-                self._fit_folder(path, entry, status, keeps_others=False)
-            else:
-                self._replace(path, entry, status)
+    def changed_files(self, folder: Path, tree: str) -> Iterator[str]:
+        """Yield the paths of the tree's files whose content a program has changed in a folder."""
+        for name, entry in self._trees.entries(tree).items():
+            path = folder / name
+            with contextlib.suppress(OSError, BlockMissingError):
+                status = path.lstat()
+                if isinstance(entry, Folder):
+                    if stat.S_ISDIR(status.st_mode):
+                        for below in self.changed_files(path, entry.digest):
+                            yield f"{name}/{below}"
+                elif stat.S_ISREG(status.st_mode) and not (
+                    isinstance(entry, File) and self._contents.has_content(path, status, entry)
+                ):
+                    yield name
 
     def _fit_folder(
         self, path: Path, entry: Folder, status: os.stat_result | None, *, keeps_others: bool
@@ -93,7 +102,7 @@ class Fitting:
             status = None
         if status is None:
             path.mkdir()
-        self.fit(path, entry.digest, keeps_others=keeps_others)
+        self._fit(path, entry.digest, keeps_others=keeps_others)
 
     def _is_as_wanted(self, path: Path, entry: Entry, status: os.stat_result) -> bool:
         if isinstance(entry, Link):
@@ -124,8 +133,13 @@ class Fitting:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a folder with all that is in it."""
+    """Remove a file, a link, or a folder with all that is in it.
+
+    OSError, and nothing is removed: a file system is mounted in it, whose files are no code.
+    """
     if path.is_symlink() or not path.is_dir():
         path.unlink()
         return
+    if mounts_in(path):
+        raise OSError(errno.EBUSY, "a file system is mounted in it", str(path))
     shutil.rmtree(path)

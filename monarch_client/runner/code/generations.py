@@ -16,8 +16,8 @@ from monarch_client.runner.code.content import Contents
 from monarch_client.runner.code.errors import BlockMissingError, CodeError
 from monarch_client.runner.code.folders import Fitting, remove
 from monarch_client.runner.code.manifest import is_digest
-from monarch_client.runner.code.own_files import OwnFiles, rename_beside
-from monarch_client.runner.code.recording import record
+from monarch_client.runner.code.own_files import OwnFiles, keep_beside, rename_beside
+from monarch_client.runner.code.recording import Recording
 from monarch_client.runner.code.store import DRAFT, Store
 from monarch_client.runner.code.trees import Trees
 from monarch_client.runner.code.usage import folders_in_use
@@ -50,11 +50,13 @@ class Generations:
         self._generations.mkdir(parents=True, exist_ok=True)
         self.store = Store(folder / "blocks")
         self.trees = Trees(self.store)
+        self._recording = Recording(self.store)
         # Set while a switch waits for the thread.
         self.hurry = threading.Event()
-        # Equal to a tree, if that is known: the next generation is made of it.
+        # Nearly equal to the current tree: the next generation is made of it.
         self._spare = folder / "spare"
-        self._spare_tree: str | None = None
+        # The work directory that `setup` had, while it becomes a generation.
+        self._adopted = folder / "adopted"
         self._prepared: str | None = None
         self._left = folder / "left"
         self._contents = Contents(folder / "files", self.store)
@@ -80,40 +82,65 @@ class Generations:
         except OSError:
             return None
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Return counts that change while blocks arrive and a generation is made of them."""
+        return self.store.size_bytes, self._contents.moves
+
     def path_of(self, tree: str) -> Path:
         """Return the folder of a generation."""
         return self._generations / tree
 
     def record(self) -> str:
         """Return the tree of the work directory as it is now, which is an ordinary folder."""
-        return record(self._workdir, self.store)
+        return self._recording.record(self._workdir)
 
     def adopt(self, tree: str) -> None:
         """Make the work directory, whose code was recorded as `tree`, the first generation.
 
-        What `setup` has added since then is the program's own. After an error it is as before.
+        What `setup` has added since then is the program's own; what it has changed of the code
+        is the code. OSError or CodeError, and the work directory is as before: `discard` is next.
         """
         if self.current is not None:
             return
+        tree = self._recording.record_changes(self._workdir, tree, self.trees)
+        self._own.check(self._workdir, tree)
         self.prepare(tree)
-        old = self.folder / "adopted"
-        self._workdir.rename(old)
+        new = self.path_of(tree)
+        self._workdir.rename(self._adopted)
+        moved: list[str] = []
         try:
-            self._own.carry(old, tree, self.path_of(tree))
+            moved = self._own.carry(self._adopted, tree, new, is_all=True)
             self._point_to(tree)
         except BaseException:
-            old.rename(self._workdir)
+            self._own.bring_back(self._adopted, moved, new)
+            self._adopted.rename(self._workdir)
             raise
-        remove(old)
+        # It has code alone. A folder of another user may remain.
+        with contextlib.suppress(OSError):
+            remove(self._adopted)
+
+    def discard(self) -> None:
+        """Remove all of it, unless the work directory, or a file of the program, is in it."""
+        if self.current is not None or self._adopted.exists():
+            return
+        if any(self._own.has_any(path, path.name) for path in self._known()):
+            return
+        remove(self.folder)
 
     def prepare(self, tree: str) -> None:
         """Make the generation of a tree, or repair it.
 
-        BlockMissingError; FormatError: the tree breaks a rule; OSError, such as a full disk.
+        BlockMissingError; FormatError: the tree breaks a rule; CodeError: a file of the program
+        cannot be moved to it; OSError, such as a full disk.
         """
         self.trees.check(tree)
+        current = self.current
+        if current is not None and current != tree:
+            self._own.check(self.path_of(current), current)
         path = self.path_of(tree)
         if path.exists():
+            self._keep_changes(path)
             self._fitting(self._put_aside).fit(path, tree, keeps_others=True)
         else:
             self._make(tree, path)
@@ -124,29 +151,19 @@ class Generations:
     def _make(self, tree: str, path: Path) -> None:
         """Make a generation, of the spare folder if there is one."""
         draft = self._generations / f"{DRAFT}{next(self._numbers)}"
-        fitting = self._fitting(remove)
-        known, self._spare_tree = self._spare_tree, None
         try:
-            if known is None or not self._is_changed(fitting, draft, known, tree):
+            try:
+                self._spare.rename(draft)
+            except FileNotFoundError:
                 draft.mkdir()
-                fitting.fit(draft, tree, keeps_others=False)
+            # Each file is looked at: a program may have changed one that all generations share.
+            self._fitting(remove).fit(draft, tree, keeps_others=False)
             os.utime(draft)
             draft.rename(path)
         except BaseException:
             if draft.exists():
                 remove(draft)
             raise
-
-    def _is_changed(self, fitting: Fitting, draft: Path, known: str, tree: str) -> bool:
-        """Make a draft of the spare folder; False, and no draft, if that is not possible."""
-        try:
-            self._spare.rename(draft)
-            fitting.change(draft, known, tree)
-        except FileNotFoundError:
-            if draft.exists():
-                remove(draft)
-            return False
-        return True
 
     def switch(self, tree: str) -> None:
         """Make a prepared generation the current one, and take the program's own files along."""
@@ -172,24 +189,24 @@ class Generations:
         for link in self.folder.glob(f"{DRAFT}link-*"):
             if not link.name.endswith(str(self._prepared)):
                 link.unlink()
+        if self.former is not None and self.former != self.current:
+            self._keep_changes(self.path_of(self.former))
         for path in self._unused():
+            self._keep_changes(path)
             self._own.save(path, self._workdir)
-            self._spare_tree = None
             if self._spare.exists():
                 remove(path)
             else:
                 path.rename(self._spare)
-        if self.current is not None and self._spare_tree != self.current:
+        if self.current is not None:
             self._refresh_spare(self.current)
         self._collect_blocks()
 
     def _refresh_spare(self, tree: str) -> None:
-        self._spare_tree = None
         self._spare.mkdir(exist_ok=True)
         # A block that a program has damaged is found by the next switch.
         with contextlib.suppress(BlockMissingError, _HurryError):
             self._fitting(remove, self._check_pace).fit(self._spare, tree, keeps_others=False)
-            self._spare_tree = tree
 
     def _check_pace(self) -> None:
         if self.hurry.is_set():
@@ -209,11 +226,20 @@ class Generations:
     def _fitting(
         self, discard: Callable[[Path], None], check_pace: Callable[[], None] = lambda: None
     ) -> Fitting:
-        return Fitting(self.trees, self._contents, self.folder, discard, check_pace)
+        def note() -> None:
+            self._contents.moves += 1
+            check_pace()
+
+        return Fitting(self.trees, self._contents, self.folder, discard, note)
 
     def _put_aside(self, path: Path) -> None:
         """Move what a program has put in the way of its code."""
         rename_beside(path, self._left / path.name)
+
+    def _keep_changes(self, generation: Path) -> None:
+        """Keep what a program has written into files of the code, which is replaced."""
+        for path in self._fitting(remove).changed_files(generation, generation.name):
+            keep_beside(generation / path, self._left / path)
 
     def _known(self) -> list[Path]:
         """Return the folders of all generations."""

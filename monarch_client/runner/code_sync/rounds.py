@@ -22,7 +22,7 @@ from monarch_client.runner.code_sync import messages
 from monarch_client.runner.code_sync.fan_out import children_of
 
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Any, Awaitable, Coroutine, Sequence
 
     from monarch_client.runner.code.generations import Generations
     from monarch_client.runner.code_sync.fetching import Fetcher
@@ -34,6 +34,9 @@ _SILENCE_S = 20.0
 _RETRY_S = 6.0
 _PAUSE_S = 0.2
 _MOST_ENDS = 3
+# A rank that has not put a block, file or folder in its place for so long does not get on.
+STUCK_S = 60.0
+_LOOKS = 30
 _NOT_SWITCHABLE = "its work directory is an ordinary folder: submit the job with portal.gateway"
 
 
@@ -59,13 +62,24 @@ class Round:
         self._hints = list(hints)
         self._on_ready = on_ready
         self._children: dict[int, OpenStream] = {}
+        self._counts: dict[int, _Count] = {}
         self._is_closed = False
 
     async def prepare(self) -> dict[int, str]:
-        """Have this rank and those below prepare; return the reasons of those that cannot."""
-        below = children_of(self._member.rank, self._member.ranks)
-        found = await asyncio.gather(self._prepare_own(), *map(self._prepare_child, below))
-        return {rank: reason for failures in found for rank, reason in failures.items()}
+        """Have this rank and those below prepare; return the reasons of those that cannot.
+
+        Without any, all streams to children were open at the end; `lost` are those that end later.
+        """
+        children = children_of(self._member.rank, self._member.ranks)
+        failures = await _all_of(self._prepare_own(), *map(self._prepare_child, children))
+        while not failures and (lost := self.lost):
+            failures = await _all_of(*map(self._prepare_child, lost))
+        return failures
+
+    @property
+    def lost(self) -> list[int]:
+        """Return the children whose streams have ended: they do not get a decision."""
+        return [rank for rank, stream in self._children.items() if stream.reader.at_eof()]
 
     async def commit(self) -> list[int]:
         """Have all switch; return the ranks that are known to have done it."""
@@ -86,21 +100,38 @@ class Round:
 
     async def _prepare_own(self) -> dict[int, str]:
         member = self._member
+        if member.generations.current is None:
+            return {member.rank: _NOT_SWITCHABLE}
         try:
-            if member.generations.current is None:
-                return {member.rank: _NOT_SWITCHABLE}
-            await member.fetcher.prepare(self._tree, self._hints)
+            await self._watch(member.fetcher.prepare(self._tree, self._hints))
         except CodeError as error:
             return {member.rank: str(error)}
         self._on_ready(1)
         return {}
 
+    async def _watch(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await work of this rank. CodeError: it does not get on, as on a disk that hangs."""
+        generations = self._member.generations
+        task = asyncio.ensure_future(work)
+        try:
+            progress, idle_s = generations.progress, 0.0
+            while not task.done():
+                await asyncio.wait({task}, timeout=STUCK_S / _LOOKS)
+                former, progress = progress, generations.progress
+                idle_s = idle_s + STUCK_S / _LOOKS if progress == former else 0.0
+                if idle_s >= STUCK_S and not task.done():
+                    raise CodeError(f"it has not got on for {STUCK_S:.0f} s: is its disk slow?")
+            task.result()
+        finally:
+            task.cancel()
+
     async def _prepare_child(self, rank: int) -> dict[int, str]:
         """Have a child and the ranks below it prepare, again after its process has died."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _RETRY_S
-        count = _Count(self._on_ready)
-        ends = 0
+        count = self._counts.setdefault(rank, _Count(self._on_ready))
+        if rank in self._children:
+            count.begin_again()
         # Before Python 3.12, `wait_for` may lose a cancellation.
         while not self._is_closed:
             try:
@@ -109,16 +140,12 @@ class Round:
                 if loop.time() > deadline:
                     return {rank: f"it does not answer: {error}"}
             else:
-                try:
-                    return await self._talk(stream, count.add)
-                except asyncio.TimeoutError:
-                    return {rank: "it does not answer"}
-                except (OSError, EOFError):
-                    ends += 1
-                if ends == _MOST_ENDS:
-                    return {rank: "its process ends again and again"}
+                failures = await self._talk(rank, stream, count)
+                if failures is not None:
+                    return failures
                 deadline = loop.time() + _RETRY_S
-                count.begin_again()
+            if count.ends >= _MOST_ENDS:
+                return {rank: "its process ends again and again"}
             await asyncio.sleep(_PAUSE_S)
         return {rank: "the switch was given up"}
 
@@ -130,20 +157,28 @@ class Round:
         self._children[rank] = stream
         return stream
 
-    async def _talk(self, stream: OpenStream, on_ready: OnReady) -> dict[int, str]:
+    async def _talk(self, rank: int, stream: OpenStream, count: _Count) -> dict[int, str] | None:
+        """Return the failures of a child and the ranks below it; None: the stream has ended."""
         stream.writer.write(messages.pack(prepare=self._tree, hints=self._hints))
-        while True:
-            message = await _answer(stream)
-            if "prepared" in message:
-                failures = message.get("failures") or {}
-                return {int(rank): str(reason) for rank, reason in failures.items()}
-            on_ready(int(message.get("ready", 0)))
+        try:
+            while True:
+                message = await _answer(stream)
+                if "prepared" in message:
+                    failures = message.get("failures") or {}
+                    return {int(rank): str(reason) for rank, reason in failures.items()}
+                count.add(int(message.get("ready", 0)))
+        except asyncio.TimeoutError:
+            return {rank: "it does not answer"}
+        except (OSError, EOFError):
+            count.begin_again()
+            return None
 
     async def _commit_own(self) -> list[int]:
         member = self._member
         try:
-            await member.fetcher.call(member.generations.switch, self._tree)
-        except CodeError:
+            switching = member.fetcher.call(member.generations.switch, self._tree)
+            await asyncio.wait_for(switching, _SILENCE_S)
+        except (CodeError, asyncio.TimeoutError):
             # It prepared: only a rename was left. The head reports it as late.
             return []
         return [member.rank]
@@ -165,6 +200,7 @@ class _Count:
 
     def __init__(self, on_ready: OnReady) -> None:
         self._on_ready = on_ready
+        self.ends = 0
         self._reported = 0
         self._ready = 0
 
@@ -176,8 +212,14 @@ class _Count:
             self._reported = self._ready
 
     def begin_again(self) -> None:
-        """Begin another try."""
+        """Begin another try, after the end of a stream."""
+        self.ends += 1
         self._ready = 0
+
+
+async def _all_of(*works: Awaitable[dict[int, str]]) -> dict[int, str]:
+    found = await asyncio.gather(*works)
+    return {rank: reason for failures in found for rank, reason in failures.items()}
 
 
 async def _answer(stream: OpenStream) -> dict[str, Any]:

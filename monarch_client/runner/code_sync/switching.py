@@ -1,7 +1,8 @@
 """Switches of all ranks to one tree: the head's decision, and what every rank does about it.
 
 The head decides when all ranks have prepared, and stores that. A rank that has lost its parent
-before it heard the decision, or whose process was started again, requests it from the head.
+before it heard the decision, or whose process was started again, requests it from the head until
+no round is running. After the decision the head dials the late ranks until they have the tree.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code.manifest import is_digest
 from monarch_client.runner.code_sync import messages
 from monarch_client.runner.code_sync.receiving import Switched
-from monarch_client.runner.code_sync.rounds import BUSY_S, Round
+from monarch_client.runner.code_sync.rounds import BUSY_S, STUCK_S, Round
 
 if TYPE_CHECKING:
     from typing import Any, Callable, Coroutine, Sequence
@@ -28,6 +29,11 @@ MARK = "served"
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 5.0
 # For ranks that lost their parent in the middle of a switch.
 _LATE_S = 10.0
+# Between looks for lost children while the decision is awaited.
+_LOOK_S = 0.2
+# While the head has not decided.
+_ASK_AGAIN_S = 1.0
+_MOST_DIALS = 32
 
 
 class Switches:
@@ -39,9 +45,12 @@ class Switches:
         self._note = folder / "decided"
         self._mark = folder / MARK
         self._turn = asyncio.Lock()
+        # On the head: whether a round may still lead to a decision.
+        self._is_running = False
         self._round: asyncio.Task[None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._tidying: asyncio.Task[None] | None = None
+        self._reminding: asyncio.Task[None] | None = None
         # On the head: the ranks that have the decided tree, and reasons of others.
         self._have: set[int] = set()
         self._reasons: dict[int, str] = {}
@@ -65,6 +74,7 @@ class Switches:
         elif self.decided is not None:
             with contextlib.suppress(CodeError):
                 await self._adopt(self.decided)
+            self._remind()
 
     async def switch(self, tree: str, on_ready: Callable[[int, int], None]) -> Switched:
         """Switch all ranks to a tree whose blocks the head has: all or none.
@@ -84,7 +94,33 @@ class Switches:
             on_ready(ready, member.ranks)
 
         member.generations.hurry.set()
-        hints = await member.fetcher.call(self._changed_folders, tree)
+        self._is_running = True
+        if self._reminding is not None:
+            self._reminding.cancel()
+        try:
+            switched = await self._run_round(tree, count)
+        finally:
+            self._is_running = False
+            self._tidy()
+            self._remind()
+        if switched.failures:
+            return switched
+        await self._wait_for_late_ranks()
+        late = {
+            rank: self._reasons.get(rank, "it does not answer")
+            for rank in range(member.ranks)
+            if rank not in self._have
+        }
+        return Switched(len(self._have), {}, late)
+
+    async def _run_round(self, tree: str, count: Callable[[int], None]) -> Switched:
+        """Have all ranks prepare, decide, and have them switch."""
+        member = self._member
+        try:
+            looking = member.fetcher.call(self._changed_folders, tree)
+            hints = await asyncio.wait_for(looking, STUCK_S)
+        except asyncio.TimeoutError as error:
+            raise CodeError("its disk does not answer") from error
         switch = Round(member, tree, hints, count)
         try:
             failures = await switch.prepare()
@@ -93,18 +129,37 @@ class Switches:
             if failures:
                 switch.abort()
                 return Switched(0, failures, {})
-            self._have, self._reasons = set(), {}
+            self._have, self._reasons, self._is_running = set(), {}, False
             self._have.update(await switch.commit())
         finally:
             switch.close()
-            self._tidy()
-        await self._wait_for_late_ranks()
-        late = {
-            rank: self._reasons.get(rank, "it does not answer")
-            for rank in range(member.ranks)
-            if rank not in self._have
-        }
-        return Switched(len(self._have), {}, late)
+        return Switched(len(self._have), {}, {})
+
+    def _remind(self) -> None:
+        """Have the ranks that do not have the decided tree request it, in the background."""
+        if self.decided is not None and len(self._have) < self._member.ranks:
+            self._reminding = asyncio.ensure_future(self._remind_late_ranks())
+
+    async def _remind_late_ranks(self) -> None:
+        """Send each late rank to the head: a lost stream may have carried the decision."""
+        pause_s = _FIRST_PAUSE_S
+        while late := set(range(self._member.ranks)) - self._have:
+            for start in range(0, self._member.ranks, _MOST_DIALS):
+                some = late.intersection(range(start, start + _MOST_DIALS))
+                await asyncio.gather(*map(self._remind_rank, some))
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+
+    async def _remind_rank(self, rank: int) -> None:
+        decided = self.decided
+        if decided is not None and rank == self._member.rank:
+            self._reasons[rank] = await self._problem_with(decided)
+            if not self._reasons[rank]:
+                self._have.add(rank)
+            return
+        with contextlib.suppress(OSError, EOFError, asyncio.TimeoutError):
+            stream = await self._member.dial(rank, "switch", decided=decided)
+            stream.writer.close()
 
     def _changed_folders(self, tree: str) -> list[str]:
         """Return the folders of a tree that the current one does not have, if they are few."""
@@ -128,7 +183,12 @@ class Switches:
         """Serve a stream of the service `switch`: of the parent, or of a rank that was lost."""
         if "have" in stream.request:
             self._note_rank(stream.request)
-            await stream.accept(decided=self.decided)
+            await stream.accept(decided=self.decided, running=self._is_running)
+            return
+        if "decided" in stream.request:
+            if self._member.rank:
+                self._catch_up()
+            await stream.accept()
             return
         await stream.accept()
         message = await messages.receive(stream.reader)
@@ -176,7 +236,7 @@ class Switches:
             if failures is None:
                 return
             writer.write(messages.pack(prepared=True, failures=failures))
-            decision = await self._decision(deciding)
+            decision = await self._decision(switch, deciding)
             if "commit" not in decision:
                 if "abort" in decision:
                     switch.abort()
@@ -225,10 +285,17 @@ class Switches:
         return preparing.result()
 
     @staticmethod
-    async def _decision(deciding: asyncio.Future[dict[str, Any] | None]) -> dict[str, Any]:
-        """Return the parent's decision; {} if the parent is lost: then the head has it."""
+    async def _decision(
+        switch: Round, deciding: asyncio.Future[dict[str, Any] | None]
+    ) -> dict[str, Any]:
+        """Return the parent's decision; {} if the parent is lost: then the head has it.
+
+        {} also if a child is lost, which the parent notices: it repeats its request.
+        """
+        while not deciding.done() and not switch.lost:
+            await asyncio.wait({deciding}, timeout=_LOOK_S)
         try:
-            return await deciding or {}
+            return (deciding.result() if deciding.done() else None) or {}
         except (OSError, EOFError):
             return {}
 
@@ -248,7 +315,10 @@ class Switches:
                 stream.writer.close()
                 decided = stream.answer.get("decided")
                 if decided in {None, have}:
-                    return
+                    if not stream.answer.get("running"):
+                        return
+                    await asyncio.sleep(_ASK_AGAIN_S)
+                    continue
                 problem = await self._problem_with(str(decided))
                 if not problem:
                     continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.code.errors import CodeError
@@ -28,7 +27,7 @@ class JobCode:
         try:
             self._generations = Generations(self._folder.code, self._folder.workdir)
             self._tree = self._generations.record()
-        except (CodeError, OSError) as error:
+        except Exception as error:  # noqa: BLE001
             self._give_up(error)
 
     def adopt(self) -> None:
@@ -37,10 +36,11 @@ class JobCode:
             return
         try:
             self._generations.adopt(self._tree)
-        except (CodeError, OSError) as error:
+        except Exception as error:  # noqa: BLE001
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        self.problem = str(error)
-        with contextlib.suppress(OSError):
-            shutil.rmtree(self._folder.code)
+        self.problem = str(error) or repr(error)
+        if self._generations is not None:
+            with contextlib.suppress(OSError, CodeError):
+                self._generations.discard()

@@ -107,8 +107,10 @@ class Preparation:
         """Call a function that may take long on a thread, then the next step."""
 
         def work() -> None:
-            function()
-            self._place.loop.post(then)
+            try:
+                function()
+            finally:
+                self._place.loop.post(then)
 
         threading.Thread(target=work, daemon=True, name="code").start()
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monarch_client.runner.code.errors import CodeError, FormatError
+from monarch_client.runner.base.config import NodeFolder
+from monarch_client.runner.code import mounts
+from monarch_client.runner.code.errors import BlockMissingError, CodeError, FormatError
+from monarch_client.runner.code.folders import remove
 from monarch_client.runner.code.generations import Generations
 from monarch_client.runner.code.manifest import BLOCK_BYTES, File, digest_of, encode
 from monarch_client.runner.code.store import Store, stamp_of
+from monarch_client.runner.node.job_code import JobCode
+from monarch_client.runner.node.preparation import Preparation
 from tests.code_trees import Model, Script, To, found_in, plant, write_out
 from tests.unit.runner.code.models import MODELS
 
@@ -137,10 +146,108 @@ def test_a_file_that_a_program_changed_is_the_codes_again(tmp_path: Path) -> Non
     path = workdir / "kept.py"
     path.chmod(0o644)
     path.write_bytes(b"tampered")
-    sync(generations, {"kept.py": b"original", "other.py": b""})
+    with pytest.raises(BlockMissingError):
+        sync(generations, {"kept.py": b"original", "other.py": b""})
     assert not generations.store.has(digest_of(b"original"))
-    sync(generations, {"kept.py": b"original"})
-    assert found_in(workdir) == {"kept.py": b"original"}
+    sync(generations, {"kept.py": b"original", "other.py": b""})
+    assert found_in(workdir) == {"kept.py": b"original", "other.py": b""}
+    assert (tmp_path / "code" / "left" / "kept.py").read_bytes() == b"tampered"
+
+
+def test_what_setup_changes_is_the_code_until_a_sync_replaces_it(tmp_path: Path) -> None:
+    workdir = tmp_path / "workdir"
+    write_out({"config": b"1", "gone": b"", "a": {"b": b"1", "c": b""}, "d": {"e": b""}}, workdir)
+    generations = Generations(tmp_path / "code", workdir)
+    tree = generations.record()
+    (workdir / "config").write_bytes(b"2")
+    (workdir / "gone").unlink()
+    (workdir / "a" / "b").write_bytes(b"2")
+    (workdir / "d" / "e").unlink()
+    (workdir / "d").rmdir()
+    (workdir / "d").symlink_to("/mnt")
+    generations.adopt(tree)
+    assert found_in(workdir) == {"config": b"2", "a": {"b": b"2", "c": b""}, "d": To("/mnt")}
+    sync(generations, {"config": b"1", "d": {"e": b""}})
+    assert found_in(workdir) == {"config": b"1", "d": {"e": b""}}
+
+
+@pytest.mark.parametrize("is_adopted", [False, True])
+def test_a_file_of_the_program_that_cannot_move_keeps_all_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_adopted: bool
+) -> None:
+    folder = NodeFolder(tmp_path)
+    write_out({"a.py": b"1"}, folder.workdir)
+    code = JobCode(folder)
+    code.record()
+    if is_adopted:
+        code.adopt()
+    own: Model = {"a.py": b"1", "data": {"precious": b"x"}, "also": b"y", "more": {"z": b""}}
+    for name in ("data", "more"):
+        write_out(own[name], folder.workdir / name)
+    (folder.workdir / "also").write_bytes(b"y")
+    rename = Path.rename
+
+    def busy(path: Path, target: Path) -> Path:
+        if path.name == "data":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", busy)
+    if is_adopted:
+        generations = Generations(folder.code, folder.workdir)
+        with pytest.raises(OSError, match="busy"):
+            sync(generations, {"a.py": b"2"})
+    else:
+        code.adopt()
+        assert "busy" in code.problem
+        assert not folder.workdir.is_symlink()
+        assert not folder.code.exists()
+    assert found_in(folder.workdir) == own
+
+
+def test_a_mount_in_the_work_directory_is_refused_and_never_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = NodeFolder(tmp_path)
+    write_out({"a.py": b"1"}, folder.workdir)
+    code = JobCode(folder)
+    code.record()
+    write_out({"precious": b"x"}, folder.workdir / "my data")
+    listing = tmp_path / "mountinfo"
+    point = str(folder.workdir / "my data").replace(" ", "\\040")
+    listing.write_text(f"22 1 0:5 / / rw - ext4 a rw\n23 22 0:5 /x {point} rw - ext4 a rw\n")
+    monkeypatch.setattr(mounts, "_MOUNTS", listing)
+    code.adopt()
+    assert "a file system is mounted at my data" in code.problem
+    with pytest.raises(OSError, match="mounted"):
+        remove(folder.workdir)
+    assert found_in(folder.workdir) == {"a.py": b"1", "my data": {"precious": b"x"}}
+    assert not folder.workdir.is_symlink()
+
+
+def test_a_name_that_is_not_utf_8_is_a_problem_and_no_error(tmp_path: Path) -> None:
+    for number, plant_name in enumerate((_bad_file, _bad_link)):
+        folder = NodeFolder(tmp_path / str(number))
+        folder.workdir.mkdir(parents=True)
+        plant_name(os.fsencode(folder.workdir))
+        posted: list[Any] = []
+        loop = SimpleNamespace(post=posted.append)
+        place = SimpleNamespace(folder=folder, config=SimpleNamespace(gateway=True), loop=loop)
+        preparation = Preparation(place, lambda _found: None)
+        preparation._record_code()
+        for thread in threading.enumerate():
+            if thread.name == "code":
+                thread.join()
+        assert posted == [preparation._set_up]
+        assert ("caf", "link")[number] in preparation._code.problem
+
+
+def _bad_file(folder: bytes) -> None:
+    Path(os.fsdecode(folder + b"/caf\xe9.txt")).touch()
+
+
+def _bad_link(folder: bytes) -> None:
+    Path(os.fsdecode(folder), "link").symlink_to(os.fsdecode(b"caf\xe9"))
 
 
 def test_nothing_is_tidied_away_between_the_preparation_and_the_switch(tmp_path: Path) -> None:

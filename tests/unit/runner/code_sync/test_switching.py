@@ -12,6 +12,7 @@ import pytest
 
 from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.code_sync import rounds, switching
+from monarch_client.runner.code_sync.receiving import Switched
 from tests.code_cluster import CodeCluster
 from tests.code_trees import Model, found_in, plant
 
@@ -182,6 +183,116 @@ def test_ranks_that_lose_their_parent_after_the_decision_get_it_from_the_head(
         # It is right before anything else happens on it.
         await cluster.restart(PARENT)
         await eventually(lambda: workdirs(cluster) == [NEW] * RANKS)
+
+    run(tmp_path, main)
+
+
+async def switch_around(
+    cluster: CodeCluster, tree: str, meanwhile: Callable[[], Coroutine[Any, Any, None]]
+) -> Switched:
+    """Switch, and do something when all ranks but the last one have prepared."""
+    may_go_on = asyncio.Event()
+    fetcher = cluster.nodes[RANKS - 1].switches._member.fetcher
+    prepare = fetcher.prepare
+
+    async def wait(*arguments: Any) -> None:
+        await may_go_on.wait()
+        await prepare(*arguments)
+
+    ready: list[int] = []
+    fetcher.prepare = wait
+    head = cluster.nodes[0].switches
+    switching = asyncio.ensure_future(head.switch(tree, lambda count, _ranks: ready.append(count)))
+    await eventually(lambda: ready and ready[-1] == RANKS - 1)
+    await meanwhile()
+    may_go_on.set()
+    return await switching
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [PARENT, CHILD])
+def test_a_rank_that_is_started_again_after_it_prepared_switches_with_all(
+    tmp_path: Path, lost: int
+) -> None:
+    async def main(cluster: CodeCluster) -> None:
+        async def restart() -> None:
+            cluster.nodes[lost].switches._mark.touch()
+            cluster.kill(lost)
+            await cluster.restart(lost)
+
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        assert not (await switch_around(cluster, tree, restart)).failures
+        await eventually(lambda: workdirs(cluster) == [NEW] * RANKS)
+
+    run(tmp_path, main)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [PARENT, CHILD])
+def test_a_rank_that_is_lost_after_it_prepared_keeps_all_on_the_old_code(
+    tmp_path: Path, lost: int
+) -> None:
+    async def main(cluster: CodeCluster) -> None:
+        async def kill() -> None:
+            cluster.kill(lost)
+            # The parent of the lost rank notices.
+            await asyncio.sleep(2 * switching._LOOK_S)
+
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        switched = await switch_around(cluster, tree, kill)
+        assert switched == (0, {lost: "it does not answer: the connection was refused"}, {})
+        assert workdirs(cluster) == [OLD] * RANKS
+
+    run(tmp_path, main)
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_rank_whose_stream_carries_nothing_any_more_is_reminded_of_the_decision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_restarted: bool
+) -> None:
+    async def main(cluster: CodeCluster) -> None:
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+
+        wires: list[Any] = []
+
+        def decide(path: Path, text: str) -> bool:
+            # The head has dialed its first child first; neither data nor an end arrives there.
+            wires.append(cluster._streams[0][0].writer.transport)
+            wires[0].write = wires[0].close = lambda *_: None
+            monkeypatch.setattr(rounds, "_SILENCE_S", 0.2)
+            return write_note(path, text)
+
+        monkeypatch.setattr(switching, "write_note", decide)
+        if is_restarted:
+            cluster.nodes[0].switches._mark.touch()
+            task = asyncio.ensure_future(cluster.switch(tree))
+            await eventually(lambda: cluster.nodes[0].generations.current == tree)
+            task.cancel()
+            cluster.kill(0)
+            await cluster.restart(0)
+        else:
+            await cluster.switch(tree)
+        await eventually(lambda: workdirs(cluster) == [NEW] * RANKS)
+        del wires[0].write, wires[0].close
+
+    run(tmp_path, main)
+
+
+def test_a_rank_that_does_not_get_on_ends_the_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(cluster: CodeCluster) -> None:
+        async def hang(*_arguments: Any) -> None:
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(rounds, "STUCK_S", 0.5)
+        for rank in (0, CHILD):
+            fetcher = cluster.nodes[rank].switches._member.fetcher
+            fetcher.prepare = hang
+        switched = await cluster.switch(plant(cluster.nodes[0].generations.store, NEW))
+        assert {0, CHILD} <= switched.failures.keys()
+        assert "has not got on" in switched.failures[CHILD]
+        assert workdirs(cluster) == [OLD] * RANKS
 
     run(tmp_path, main)
 
