@@ -9,6 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from monarch_client.context.cluster.base import ClusterContext as ClusterContext
+    from monarch_client.context.cluster.base import JobInfo as JobInfo
+    from monarch_client.context.cluster.base import JobStatus as JobStatus
+    from monarch_client.context.cluster.local import LocalClusterContext as LocalClusterContext
+    from monarch_client.context.cluster.portal import PortalClusterContext as PortalClusterContext
+    from monarch_client.context.cluster.tpu import TpuRunConfig as TpuRunConfig
     from monarch_client.context.current import clear_job_context as clear_job_context
     from monarch_client.context.current import get_job_context as get_job_context
     from monarch_client.context.current import set_job_context as set_job_context
@@ -24,12 +30,18 @@ if TYPE_CHECKING:
 _MODULES = {
     "ActorHandle": "refs",
     "ActorOptions": "options",
+    "ClusterContext": "cluster.base",
     "JobContext": "job_context",
+    "JobInfo": "cluster.base",
+    "JobStatus": "cluster.base",
     "Lifetime": "options",
+    "LocalClusterContext": "cluster.local",
     "ObjectRef": "refs",
+    "PortalClusterContext": "cluster.portal",
     "Resource": "options",
     "RuntimeEnv": "options",
     "TaskOptions": "options",
+    "TpuRunConfig": "cluster.tpu",
     "clear_job_context": "current",
     "get_job_context": "current",
     "set_job_context": "current",
@@ -37,12 +49,18 @@ _MODULES = {
 __all__ = [
     "ActorHandle",
     "ActorOptions",
+    "ClusterContext",
     "JobContext",
+    "JobInfo",
+    "JobStatus",
     "Lifetime",
+    "LocalClusterContext",
     "ObjectRef",
+    "PortalClusterContext",
     "Resource",
     "RuntimeEnv",
     "TaskOptions",
+    "TpuRunConfig",
     "clear_job_context",
     "get_job_context",
     "set_job_context",

@@ -9,6 +9,10 @@ ContextError                     context_failed
 ├── TaskLostError                task_lost          the task's process died on every try
 ├── ActorDiedError               actor_died         the actor's process has ended
 ├── ObjectLostError              object_lost        the object exists no longer
+├── ResultTooLargeError          result_too_large   too large for the log of a cluster's job
+├── JobNotFoundError             job_not_found      no job of the cluster has this id
+├── ClusterJobError              cluster_job_failed a call on TPU slices has no result
+├── NoTpuError                   no_tpu             there are no such TPU slices
 └── GetTimeoutError              get_timeout        `get` waited for longer than its time-out
 """
 
@@ -69,6 +73,30 @@ class ObjectLostError(ContextError):
     """The object exists no longer: all of its references were deleted."""
 
     code = "object_lost"
+
+
+class ResultTooLargeError(ContextError, ValueError):
+    """The result of a function on TPU slices is too large to be returned."""
+
+    code = "result_too_large"
+
+
+class JobNotFoundError(ContextError, LookupError):
+    """An id that no job has."""
+
+    code = "job_not_found"
+
+
+class ClusterJobError(ContextError):
+    """The job of a call on TPU slices has ended without a result."""
+
+    code = "cluster_job_failed"
+
+
+class NoTpuError(ContextError):
+    """A type of TPU slices that the cluster does not have."""
+
+    code = "no_tpu"
 
 
 class GetTimeoutError(ContextError, TimeoutError):

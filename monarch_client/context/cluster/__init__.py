@@ -1,0 +1,1 @@
+"""Whole jobs of a program: on this machine, or through a portal."""
