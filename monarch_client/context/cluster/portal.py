@@ -80,9 +80,7 @@ class PortalClusterContext(ClusterContext):
         if job.is_final:
             self._remove(job)
             return
-        # In a conflict it has ended meanwhile.
-        with suppress(MissingError, ConflictError):
-            self._client.cancel(self._project, job.id)
+        self._cancel(job)
 
     def get_job_logs(self, job_id: str) -> tuple[str, str]:
         """Return stdout and stderr of a job's last attempt. JobNotFoundError: unknown id."""
@@ -117,9 +115,14 @@ class PortalClusterContext(ClusterContext):
         try:
             job = self._ended(job)
         except BaseException:
-            self.delete_job(str(job.id))
+            self._cancel(job)
             raise
         return self._results(job, config)
+
+    def _cancel(self, job: wire.jobs.Job) -> None:
+        # In a conflict it has ended meanwhile.
+        with suppress(MissingError, ConflictError):
+            self._client.cancel(self._project, job.id)
 
     def _remove(self, job: wire.jobs.Job) -> None:
         with suppress(MissingError):

@@ -135,7 +135,7 @@ def test_results_come_back_in_the_order_of_ranks_and_from_interleaved_lines():
     lines = host_lines(b"a" * 9000, {"rank": 1}, None, "three")
     lines = sorted(lines, key=lambda line: len(line[1]))
     portal = portal_with(DONE, [(0, "a line of the function"), *lines])
-    results = context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32"))
+    results: list[object] = context_of(portal).run_on_tpu(str, TpuRunConfig("v4-32"))
     assert results == [b"a" * 9000, {"rank": 1}, None, "three"]
     sent = json.loads(portal.seen(f"POST {JOBS}")[0].content)["spec"]
     assert sent["workdir"].startswith("upload:")
@@ -180,7 +180,7 @@ def test_an_interrupted_call_cancels_its_job():
         raise KeyboardInterrupt
 
     portal = portal_with(DONE)
-    portal.on(f"GET {JOBS}/42", interrupt, ok(job_json(status="RUNNING")))
+    portal.on(f"GET {JOBS}/42", interrupt)
     portal.on(f"POST {JOBS}/42/actions/cancel", ok(job_json(status="STOPPING")))
     with pytest.raises(KeyboardInterrupt):
         context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32"))
