@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -115,6 +116,28 @@ def test_slices_are_nodes_with_an_accelerator_of_skypilot():
     assert "'monarch-portal[context]'" in spec["setup"]
     assert spec["run"].endswith("python3 -m monarch_client.context.cluster.host_call")
     JobSpec.parse(spec, for_server=True)
+
+
+@pytest.mark.slow
+def test_skypilot_itself_knows_the_accelerators_as_tpus(tmp_path):
+    types = ("v4-32", "v5e-16", "v5p-128", "v6e-256")
+    names = [TpuRunConfig(each).accelerator for each in types]
+    program = f"""
+from sky import Resources
+for name in {names}:
+    found = Resources(infra="gcp", accelerators=f"{{name}}:1")
+    assert found.accelerators == {{name: 1}}, found
+    assert "runtime_version" in found.accelerator_args, found
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_minimum_resources_of_a_job_become_those_of_skypilot():
