@@ -66,14 +66,14 @@ class Fitting:
             for name in found.keys() - entries.keys():
                 self._discard(folder / name)
         for name, entry in entries.items():
-            status = None
-            if name in found:
-                with contextlib.suppress(FileNotFoundError):
-                    status = found[name].stat(follow_symlinks=False)
+            status = _status_of(found.get(name))
+            # Nearly all are such files, of which a sync has to look at each.
+            if isinstance(entry, File) and status and self._contents.is_as_wanted(status, entry):
+                continue
             path = folder / name
             if isinstance(entry, Folder):
                 self._fit_folder(path, entry, status, keeps_others=keeps_others)
-            elif status is None or not self._is_as_wanted(path, entry, status):
+            elif not (isinstance(entry, Link) and _is_link_to(path, entry, status)):
                 try:
                     self._replace(path, entry, status)
                 except BlockMissingError as error:
@@ -104,12 +104,6 @@ class Fitting:
             path.mkdir()
         self._fit(path, entry.digest, keeps_others=keeps_others)
 
-    def _is_as_wanted(self, path: Path, entry: Entry, status: os.stat_result) -> bool:
-        if isinstance(entry, Link):
-            is_link = stat.S_ISLNK(status.st_mode)
-            return is_link and os.readlink(path) == entry.target
-        return not isinstance(entry, Folder) and self._contents.is_as_wanted(status, entry)
-
     def _replace(self, path: Path, entry: Entry, status: os.stat_result | None) -> None:
         if status is None:
             self._make(path, entry)
@@ -130,6 +124,18 @@ class Fitting:
             path.symlink_to(entry.target)
         elif not isinstance(entry, Folder):
             self._contents.place(entry, path)
+
+
+def _is_link_to(path: Path, entry: Link, status: os.stat_result | None) -> bool:
+    is_link = status is not None and stat.S_ISLNK(status.st_mode)
+    return is_link and os.readlink(path) == entry.target
+
+
+def _status_of(found: os.DirEntry[str] | None) -> os.stat_result | None:
+    try:
+        return found.stat(follow_symlinks=False) if found else None
+    except FileNotFoundError:
+        return None
 
 
 def remove(path: Path) -> None:
