@@ -33,6 +33,7 @@ from tests.unit.rest.fake_portal import (
 pytestmark = pytest.mark.feature("S4.10")
 
 JOBS = "/projects/rl/jobs"
+FOUR_HOSTS = TpuRunConfig("v4-8", num_slices=4)
 UPLOAD = f"upload:{'0' * 64}"
 DONE = ended_job(attempt_count=1)
 
@@ -158,18 +159,19 @@ def test_results_come_back_in_the_order_of_ranks_and_from_interleaved_lines():
     lines = host_lines(b"a" * 9000, {"rank": 1}, None, "three")
     lines = sorted(lines, key=lambda line: len(line[1]))
     portal = portal_with(DONE, [(0, "a line of the function"), *lines])
-    results: list[object] = context_of(portal).run_on_tpu(str, TpuRunConfig("v4-32"))
+    results: list[object] = context_of(portal).run_on_tpu(str, FOUR_HOSTS)
     assert results == [b"a" * 9000, {"rank": 1}, None, "three"]
     sent = json.loads(portal.seen(f"POST {JOBS}")[0].content)["spec"]
     assert sent["workdir"].startswith("upload:")
-    assert sent["resources"] == {"infra": "gcp/us-central2", "accelerators": "tpu-v4-32:1"}
+    assert sent["resources"] == {"infra": "gcp/us-central2", "accelerators": "tpu-v4-8:1"}
+    assert sent["num_nodes"] == 4
 
 
 def test_an_error_of_one_host_is_raised_with_its_type_and_traceback():
     lines = host_lines(1, ValueError("step 7"))
     portal = portal_with(ended_job("FAILED", attempt_count=1), lines)
     with pytest.raises(ValueError, match="step 7") as raised:
-        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-16"))
+        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-8", num_slices=2))
     assert "Traceback" in str(raised.value.__cause__)
 
 
@@ -181,21 +183,28 @@ def test_a_result_above_the_limit_is_an_error_that_says_so():
 def test_a_job_without_all_results_is_an_error():
     portal = portal_with(DONE, host_lines(1))
     with pytest.raises(ClusterJobError, match=r"1 results.* 4 hosts"):
-        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32"))
+        context_of(portal).run_on_tpu(lambda context: 0, FOUR_HOSTS)
     portal = portal_with(ended_job("CANCELLED", attempt_count=1, message="bob cancelled it."))
     with pytest.raises(ClusterJobError, match="bob cancelled it"):
-        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32"))
+        context_of(portal).run_on_tpu(lambda context: 0, FOUR_HOSTS)
 
 
 def test_a_portal_without_such_slices_is_a_clear_error():
     portal = portal_with(ended_job("FAILED", stop_reason="NO_CAPACITY", message="No cloud has it."))
-    with pytest.raises(NoTpuError, match=r"tpu-v4-32: No cloud has it\."):
-        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32"))
+    with pytest.raises(NoTpuError, match=r"tpu-v4-8: No cloud has it\."):
+        context_of(portal).run_on_tpu(lambda context: 0, FOUR_HOSTS)
     for path, kind in (("resources.accelerators", NoTpuError), ("num_nodes", InvalidSpecErrors)):
         error = {"path": path, "line": None, "code": "x", "message": "No GPUs.", "suggestion": None}
         portal.on(f"POST {JOBS}", problem(422, "invalid_spec", errors=[error]))
         with pytest.raises(kind, match=r"No GPUs\."):
-            context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32"))
+            context_of(portal).run_on_tpu(lambda context: 0, FOUR_HOSTS)
+
+
+def test_a_slice_of_several_hosts_is_refused_before_it_costs_anything():
+    portal = portal_with(DONE)
+    with pytest.raises(NoTpuError, match="v4-32 has 4 hosts"):
+        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32", num_slices=2))
+    assert not portal.requests
 
 
 def test_an_interrupted_call_cancels_its_job():
@@ -206,7 +215,7 @@ def test_an_interrupted_call_cancels_its_job():
     portal.on(f"GET {JOBS}/42", interrupt)
     portal.on(f"POST {JOBS}/42/actions/cancel", ok(job_json(status="STOPPING")))
     with pytest.raises(KeyboardInterrupt):
-        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32"))
+        context_of(portal).run_on_tpu(lambda context: 0, FOUR_HOSTS)
     assert len(portal.seen(f"POST {JOBS}/42/actions/cancel")) == 1
 
 
