@@ -112,7 +112,9 @@ class ShellProcess:
         await loop.run_in_executor(None, self.kill)
 
     def kill(self) -> None:
-        """Kill all its processes, repeatedly until none is left."""
+        """Kill all its processes, repeatedly until none is left. It may not have started."""
+        if self._process is None:
+            return
         for _ in range(_ROUNDS):
             found = self._processes()
             if not found:

@@ -52,36 +52,50 @@ class Shells:
             raise RefusedError(f"This node runs {_MOST} shells, the most of one node.")
         self._running += 1
         try:
-            process = await self._started(stream.request)
+            process = self._process_of(stream.request)
             try:
+                await self._start(process, stream.request.get("terminal"))
                 await stream.accept()
                 await _Shell(stream, process).run()
+            except BaseException:
+                # The caller may leave at any point: what has started never outlives the stream.
+                process.kill()
+                raise
             finally:
                 process.close()
         finally:
             self._running -= 1
 
-    async def _started(self, request: dict[str, Any]) -> ShellProcess:
+    def _process_of(self, request: dict[str, Any]) -> ShellProcess:
         command, terminal = request.get("command"), request.get("terminal")
         if command is not None and not isinstance(command, str):
             raise RefusedError("The command of a shell must be a text.")
         argv = [_SHELL, "-c", command] if command else [_SHELL]
         env = dict(self._settings.env)
-        try:
-            if not terminal:
-                process = ShellProcess(argv, self._settings.cwd, env)
-                await process.start_with_pipes()
-                return process
-            env["TERM"] = str(terminal["name"])
+        if terminal:
+            try:
+                env["TERM"] = str(terminal["name"])
+            except _MALFORMED as error:
+                raise _malformed(error) from error
             if not command:
                 argv += ["--rcfile", self._settings.startup_file]
-            process = ShellProcess(argv, self._settings.cwd, env)
-            await process.start_with_terminal(int(terminal["rows"]), int(terminal["columns"]))
+        return ShellProcess(argv, self._settings.cwd, env)
+
+    @staticmethod
+    async def _start(process: ShellProcess, terminal: Any) -> None:
+        try:
+            if terminal:
+                await process.start_with_terminal(int(terminal["rows"]), int(terminal["columns"]))
+            else:
+                await process.start_with_pipes()
         except _MALFORMED as error:
-            raise RefusedError(f"The shell's request is malformed: {error!r}.") from error
+            raise _malformed(error) from error
         except OSError as error:
             raise RefusedError(f"The node cannot start a shell: {error}.") from error
-        return process
+
+
+def _malformed(error: Exception) -> RefusedError:
+    return RefusedError(f"The shell's request is malformed: {error!r}.")
 
 
 class _Shell:

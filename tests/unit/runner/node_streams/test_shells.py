@@ -243,3 +243,24 @@ def test_a_malformed_request_is_refused(node: Node) -> None:
                 assert why in await node.refusal(**fields), fields
 
     run(main)
+
+
+def test_a_caller_that_leaves_at_the_opening_leaves_no_command(tmp_path: Path) -> None:
+    class Left:
+        def __init__(self, command: str) -> None:
+            self.request = {"command": command}
+
+        async def accept(self) -> None:
+            while not note.exists() or not note.read_text().endswith("\n"):
+                await asyncio.sleep(0.01)
+            raise ConnectionResetError("Connection lost")
+
+    note = tmp_path / "pid"
+
+    async def main() -> None:
+        shells = Shells(ShellSettings(str(tmp_path), dict(os.environ), os.devnull))
+        with pytest.raises(ConnectionResetError):
+            await shells.serve(Left("echo $$ > pid; exec sleep 1000"))
+        await gone(int(note.read_text()))
+
+    run(main)
