@@ -26,6 +26,12 @@ PATH = "/gateway/v1/link"
 RANK = 0
 WORKER = "worker"
 _AGAIN_S = 0.5
+# A node whose process is stopped accepts connections and then sends nothing.
+_HANDSHAKE_S = 10.0
+
+
+class SilentError(OSError):
+    """A worker or node that accepts a link and sends nothing."""
 
 
 class LocalConnection(asyncio.StreamReaderProtocol):
@@ -126,10 +132,13 @@ class DataLinks:
         return await self._dialer.dial(PATH, str(dial["token"]))
 
     async def secured(self, remote: ClientConnection) -> TlsStream:
-        """Return the TLS of an open way. ssl.SSLError, WebSocketException: there is none."""
+        """Return the TLS of an open way. OSError, WebSocketException: there is none."""
         tls = TlsStream(remote, self._folder)
         try:
-            await tls.handshake()
+            await asyncio.wait_for(tls.handshake(), _HANDSHAKE_S)
+        except asyncio.TimeoutError as error:
+            tls.abort()
+            raise SilentError(f"it sends nothing for {_HANDSHAKE_S:g} s") from error
         except BaseException:
             tls.abort()
             raise
