@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from django.core.files.storage import default_storage
 from django.db import transaction
 
 from jobs.actions.projects.keep_archive import keep_archive
-from jobs.errors import AttemptClosedError, InvalidUploadError
+from jobs.actions.projects.sweep_uploads import delete_unowned, lock_content
+from jobs.errors import AttemptClosedError, InvalidUploadError, PortalBusyError
 from jobs.ground import clock
 from jobs.logs.senders import sender_of
 from jobs.models import Attempt, JobCode
+from jobs.models.upload import blob_name_of
 
 _TREE = re.compile(r"[0-9a-f]{64}")
 
@@ -22,17 +25,23 @@ _TREE = re.compile(r"[0-9a-f]{64}")
 def store_code(attempt_id: int, token: str, tree: str, chunks: Iterable[bytes]) -> JobCode:
     """Keep the tar.gz that `chunks` make up as the code of the attempt's job.
 
-    `tree` is the name of the generation. Errors: see `sender_of` and `keep_archive`.
+    The archive that it replaces is deleted. `tree` is the name of the generation. Errors: see
+    `sender_of` and `keep_archive`; PortalBusyError: the same content was deleted meanwhile.
     """
     sender = sender_of(attempt_id, token)
     if not _TREE.fullmatch(tree):
         raise InvalidUploadError("The name of a generation has 64 hexadecimal digits.")
     facts = keep_archive(chunks)
     with transaction.atomic():
+        lock_content(facts.digest)
+        if not default_storage.exists(blob_name_of(facts.digest)):
+            raise PortalBusyError
         # Of two attempts the newer one counts: the older one has ended meanwhile.
         attempt = Attempt.objects.select_for_update(no_key=True).get(pk=attempt_id)
         if attempt.ended_at is not None:
             raise AttemptClosedError
+        # An attempt may still fetch what it started with; what it stored itself, nobody fetches.
+        former = JobCode.objects.filter(job_id=sender.job_id, attempt_number=attempt.number).first()
         code, _ = JobCode.objects.update_or_create(
             job_id=sender.job_id,
             defaults={
@@ -44,4 +53,6 @@ def store_code(attempt_id: int, token: str, tree: str, chunks: Iterable[bytes]) 
                 "stored_at": clock.now(),
             },
         )
-        return code
+    if former is not None and former.digest != code.digest:
+        delete_unowned(former.digest)
+    return code

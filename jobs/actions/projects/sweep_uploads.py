@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from django.core.files.storage import default_storage
+from django.db import connection, transaction
 
 from jobs.logs import blobs
 from jobs.models import JobCode, Upload
+from jobs.models.upload import blob_name_of
 
 _FOLDER = "uploads"
 
@@ -20,6 +22,21 @@ def sweep_uploads() -> int:
             default_storage.delete(name)
             deleted += 1
     return deleted
+
+
+def delete_unowned(digest: str) -> None:
+    """Delete the archive with this digest now, unless something refers to it."""
+    name = blob_name_of(digest)
+    with transaction.atomic():
+        lock_content(digest)
+        if not _is_owned(name):
+            default_storage.delete(name)
+
+
+def lock_content(digest: str) -> None:
+    """Wait until no other transaction takes up, or deletes, the archive with this digest."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [digest])
 
 
 def _is_owned(name: str) -> bool:

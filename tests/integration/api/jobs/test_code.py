@@ -102,11 +102,33 @@ def test_the_next_attempt_starts_with_the_code(fake, monkeypatch) -> None:
     assert request.spec["workdir"] == f"upload:{'c' * 64}"
 
 
-def test_replaced_code_is_swept_and_the_current_one_is_not(put, monkeypatch) -> None:
+def test_replaced_code_of_an_earlier_attempt_is_swept_and_the_current_one_is_not(
+    put, monkeypatch
+) -> None:
     monkeypatch.setattr(module.blobs, "is_old", lambda _name: True)
     first = put(archive(b"one")).json()["digest"]
+    # The attempt may have started with it.
+    JobCode.objects.update(attempt_number=0)
     assert sweep_uploads() == 0
     second = put(archive(b"two")).json()["digest"]
     assert sweep_uploads() == 1
     assert not default_storage.exists(f"uploads/{first}.tar.gz")
     assert default_storage.exists(f"uploads/{second}.tar.gz")
+
+
+def test_code_that_its_attempt_replaces_is_deleted_at_once_unless_another_job_has_it(put) -> None:
+    names = [
+        f"uploads/{put(archive(text), tree=tree * 64).json()['digest']}.tar.gz"
+        for text, tree in ((b"one", "a"), (b"two", "b"))
+    ]
+    assert [default_storage.exists(name) for name in names] == [False, True]
+    JobCode.objects.create(
+        job=make_job(),
+        digest=JobCode.objects.get().digest,
+        tree="b" * 64,
+        size_bytes=1,
+        file_count=1,
+        attempt_number=1,
+    )
+    put(archive(b"three"), tree="c" * 64)
+    assert default_storage.exists(names[1])
