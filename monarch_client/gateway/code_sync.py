@@ -12,7 +12,13 @@ from monarch_client.gateway.linked_session import LinkedSession
 from monarch_client.gateway.node_stream import NodeStream, NodeStreamError, open_node_stream
 from monarch_client.sync.merging import Folder, FolderSet
 from monarch_client.sync.scanning import ChangedMeanwhileError, Snapshot
-from monarch_client.sync.sending import CodeSender, OnProgress, Sent, StreamLostError
+from monarch_client.sync.sending import (
+    SILENCE_S,
+    CodeSender,
+    OnProgress,
+    Sent,
+    StreamLostError,
+)
 
 _TRIES = 5
 _PAUSE_S = 1.0
@@ -124,4 +130,5 @@ class CodeSync:
     def _sender(self) -> CodeSender:
         if self._stream is None:
             self._stream = open_node_stream(self._session, 0, "code")
+            self._stream.socket.settimeout(SILENCE_S)
         return CodeSender(self._stream.file, self._stream.socket.sendall, self._on_progress)

@@ -14,6 +14,9 @@ from monarch_client.errors import ClientError
 from monarch_client.runner.code_sync import messages
 from monarch_client.sync.scanning import BlockReader, ChangedMeanwhileError, Snapshot
 
+# The head node sends a line every few seconds while it is at work.
+SILENCE_S = 60.0
+
 
 class SyncError(ClientError):
     """The code could not be switched."""
@@ -78,6 +81,8 @@ class CodeSender:
         """
         try:
             return self._exchange(snapshot)
+        except TimeoutError as error:
+            raise StreamLostError("The head node does not answer. Sync again.") from error
         except (OSError, EOFError) as error:
             raise StreamLostError("The connection to the head node was lost.") from error
 
@@ -94,6 +99,8 @@ class CodeSender:
             elif "switching" in message:
                 ready, ranks = int(message["ready"]), int(message["of"])
                 self._on_progress(replace(outgoing.progress, ready_ranks=ready, all_ranks=ranks))
+            elif "busy" in message:
+                continue
             elif "done" in message:
                 done = outgoing.progress
                 late = {int(rank): str(why) for rank, why in message.get("late", {}).items()}

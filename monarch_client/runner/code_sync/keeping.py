@@ -1,7 +1,7 @@
 """Keep the current code in the portal, so that a recovered attempt starts with it.
 
-A thread sends each new tree as a tar.gz, at most one in ten seconds, and tries again until the
-portal has it.
+A thread sends each new tree as a tar.gz, at most one in ten seconds and less often if that takes
+long, and tries again until the portal has it. A note names the tree that the portal has.
 """
 
 from __future__ import annotations
@@ -13,27 +13,36 @@ import json
 import tarfile
 import tempfile
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from monarch_client.runner.code.errors import CodeError
+from monarch_client.runner.base.small_files import write_note
+from monarch_client.runner.code.errors import BlockMissingError, CodeError
 from monarch_client.runner.code.manifest import File, Folder
 from monarch_client.runner.code.trees import Trees
 from monarch_client.runner.delivery.portal_address import open_connection, portal_url
 from monarch_client.runner.vocabulary.limits import MAX_ARCHIVE_BYTES, MAX_ARCHIVE_MEMBERS
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import IO, Iterator
 
     from monarch_client.runner.code.store import Store
 
 _EVERY_S = 10.0
+# A sending of a large tree is followed by a pause of so many times its length.
+_PAUSE_SHARE = 5.0
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 30.0
 _TIMEOUT_S = 60.0
 _OK = 200
 # The portal refuses this code, or all of the attempt: no repetition helps.
 _FINAL = {400, 403, 404, 410, 413, 422}
 _FILE_MODE, _PROGRAM_MODE, _FOLDER_MODE = 0o644, 0o755, 0o755
+
+
+class _LaterError(Exception):
+    """Code that is not kept now, but may be later; the message contains the reason."""
 
 
 class PortalAddress(NamedTuple):
@@ -48,14 +57,17 @@ class PortalAddress(NamedTuple):
 class Keeper:
     """The sender of trees to the portal.
 
-    `problem` is why the last one is not kept yet, and `refusal` why it never will be; or "".
+    `problem` is why the last one is not kept yet, or never will be; or "". `note` is the file that
+    names the tree that the portal has.
     """
 
-    def __init__(self, portal: PortalAddress, store: Store) -> None:
-        self.problem = self.refusal = ""
-        self.kept = ""
+    def __init__(self, portal: PortalAddress, store: Store, note: Path) -> None:
+        self.problem = ""
         self._portal = portal
         self._store = store
+        self._note = note
+        # The last tree that the portal has, or has refused.
+        self.kept = _text_of(note)
         self._wanted = ""
         self._news = threading.Event()
         self._closed = threading.Event()
@@ -84,28 +96,43 @@ class Keeper:
             tree = self._wanted
             if tree == self.kept:
                 continue
+            began_at = time.monotonic()
             try:
-                self.problem = self.refusal = self._send(tree)
-            except (OSError, http.client.HTTPException) as error:
-                self.problem = f"the portal does not answer: {error!r}"
+                self.problem = self._send(tree)
+            except _LaterError as error:
+                self.problem = f"{error}; the head node tries again"
                 self._news.set()
                 self._closed.wait(pause_s)
                 pause_s = min(pause_s * 2, _LAST_PAUSE_S)
             else:
                 self.kept = tree
+                if not self.problem:
+                    write_note(self._note, tree)
                 pause_s = _FIRST_PAUSE_S
-                self._closed.wait(_EVERY_S)
+                self._closed.wait(pause_after(time.monotonic() - began_at))
 
     def _send(self, tree: str) -> str:
-        """Send a tree; return why the portal does not keep it. OSError: it may later."""
-        with tempfile.TemporaryFile() as file:
-            try:
+        """Send a tree; return why the portal never keeps it. _LaterError: it may later."""
+        try:
+            with tempfile.TemporaryFile() as file:
                 pack(self._store, tree, file)
-            except CodeError as error:
-                return str(error)
-            return self._put(tree, file)
+                return self._put(tree, file)
+        except BlockMissingError as error:
+            # A program has damaged it; the next sync of the same code sends it again.
+            raise _LaterError(f"{error} on the head node") from error
+        except CodeError as error:
+            return str(error)
+        except OSError as error:
+            why = error.strerror or error
+            raise _LaterError(f"the head node cannot pack it: {why}") from error
 
     def _put(self, tree: str, file: IO[bytes]) -> str:
+        try:
+            return self._answer(tree, file)
+        except (OSError, http.client.HTTPException) as error:
+            raise _LaterError(f"the portal does not answer: {error!r}") from error
+
+    def _answer(self, tree: str, file: IO[bytes]) -> str:
         size = file.tell()
         file.seek(0)
         portal = self._portal
@@ -128,6 +155,18 @@ class Keeper:
         if response.status in _FINAL:
             return _detail(body)
         raise OSError(f"HTTP {response.status}")
+
+
+def pause_after(took_s: float) -> float:
+    """Return the seconds between the sending of a tree, which took so long, and the next one."""
+    return max(_EVERY_S, took_s * _PAUSE_SHARE)
+
+
+def _text_of(note: Path) -> str:
+    try:
+        return note.read_text()
+    except OSError:
+        return ""
 
 
 def limit_problem(trees: Trees, tree: str) -> str:

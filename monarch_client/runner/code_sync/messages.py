@@ -9,6 +9,7 @@ Each is a line of JSON. A block follows its line as so many bytes.
 | laptop | `block` `size` | A block of a `need`, in their order; the bytes follow. |
 | laptop | `changed` | A file has changed meanwhile: no more blocks of this tree come. |
 | head | `dropped` | The answer to `changed`. The next `sync` begins anew. |
+| head | `busy` | It is still at work. |
 | head | `switching` `ready` `of` | So many ranks have the tree. |
 | head | `done` `ranks` `late` | So many ranks have switched; the reasons of the others by rank. |
 | | `unkept` | Why a recovered attempt would not start with the tree; empty if it would. |
@@ -29,6 +30,10 @@ MAX_LINE_BYTES = 256 * 1024
 MOST_NAMES = 1000
 # More folders than that are found level by level.
 MOST_FOLDERS = 3000
+
+
+# The head sends `busy` at this interval between a `sync` and its answer.
+BUSY_S = 5.0
 
 
 class MessageError(EOFError):

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from monarch_client.runner.code_sync.receiving import OnReady, Switched
     from monarch_client.runner.code_sync.streams import Dial, Stream
 
+# A file that names the tree that the portal has.
+_KEPT = "kept"
+# A decision is noticed after this time, while late ranks are waited for.
+_LOOK_S = 0.5
 _FIXED = (
     "the job was started without portal.gateway, so its code cannot be replaced. Submit it again "
     "with portal: {gateway: true}"
@@ -58,10 +62,10 @@ class NodeCode:
         """Take up what an earlier process of this node has left, if it took part in switches."""
         if Path(self._settings.folder, MARK).exists():
             opened = await self._open()
-            current = opened.generations.current
-            if self._settings.rank == 0 and current is not None:
-                # The earlier process may not have kept it.
-                await self._keep(current)
+            decided = opened.switches.decided
+            if self._settings.rank == 0 and decided is not None:
+                # The earlier process may not have kept it, even if this one cannot switch to it.
+                self._keep(opened, decided)
 
     async def _serve_blocks(self, stream: Stream) -> None:
         await (await self._open()).blocks.serve(stream)
@@ -74,7 +78,7 @@ class NodeCode:
         if self._service is None:
             made = opened.generations
             self._service = CodeService(
-                made.trees, made.store, self._thread, self._switch, self._keep
+                made.trees, made.store, self._thread, self._switch, self._unkept
             )
         await self._service.serve(stream)
 
@@ -94,16 +98,32 @@ class NodeCode:
         opened = await self._open()
         if opened.generations.current is None:
             raise CodeError(_FIXED)
-        return await opened.switches.switch(tree, on_ready)
+        switching = asyncio.ensure_future(opened.switches.switch(tree, on_ready))
+        is_over = False
+        while not is_over:
+            # Kept once it is decided, not once the last rank has switched.
+            await asyncio.wait({switching}, timeout=_LOOK_S)
+            is_over = switching.done()
+            if opened.switches.decided == tree:
+                self._keep(opened, tree)
+        return switching.result()
 
-    async def _keep(self, tree: str) -> str:
-        """Have the portal keep a tree; return why it will not, or ""."""
-        opened = await self._open()
+    def _keep(self, opened: RankCode, tree: str) -> Keeper:
+        """Have the portal keep a tree, unless it has it."""
         if self._keeper is None:
-            self._keeper = Keeper(self._settings.portal, opened.generations.store)
+            note = Path(self._settings.folder, _KEPT)
+            self._keeper = Keeper(self._settings.portal, opened.generations.store, note)
         self._keeper.keep(tree)
+        return self._keeper
+
+    async def _unkept(self, tree: str) -> str:
+        """Return why the portal does not keep a tree, as far as that is known now; or ""."""
+        opened = await self._open()
         loop = asyncio.get_running_loop()
         trees = opened.generations.trees
-        problem = await loop.run_in_executor(self._thread, limit_problem, trees, tree)
-        # That of the tree before, if the portal has refused it: this one may be as large.
-        return problem or self._keeper.refusal
+        try:
+            problem = await loop.run_in_executor(self._thread, limit_problem, trees, tree)
+        except CodeError as error:
+            problem = str(error)
+        # That of the tree before, if it was not kept: this one may be as large.
+        return problem or (self._keeper.problem if self._keeper is not None else "")

@@ -12,7 +12,7 @@ from monarch_client.runner.code_sync import messages
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-    from typing import Any, Awaitable, Callable, Sequence
+    from typing import Any, Awaitable, Callable, Coroutine, Sequence
 
     from monarch_client.runner.code.store import Store
     from monarch_client.runner.code.trees import Trees
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
     # Reports how many ranks of how many have the tree.
     OnReady = Callable[[int, int], None]
-    Keep = Callable[[str], Awaitable[str]]
+    Unkept = Callable[[str], Awaitable[str]]
     Switch = Callable[[str, OnReady], Awaitable["Switched"]]
 
 # Blocks are hashed and written together on a thread, since most are small.
 _BATCH_BYTES = 1024 * 1024
 _BATCH_BLOCKS = 64
+# A laptop that sends nothing, or takes nothing, for so long is given up: it may be suspended.
+_SILENCE_S = 30.0
 
 
 class Switched(NamedTuple):
@@ -40,21 +42,20 @@ class Switched(NamedTuple):
 
 
 class CodeService:
-    """The receiver of trees, one after the other. `switch` has all ranks switch to a tree.
+    """The receiver of trees. `switch` has all ranks switch to a tree, one tree after the other.
 
-    `keep` has the portal keep it, and returns why a recovered attempt would not start with it, or
-    "". What blocks runs on `thread`, whose executor has one: trees are for one thread at a time.
+    `unkept` returns why a recovered attempt would not start with it, or "". What blocks runs on
+    `thread`, whose executor has one: trees are for one thread at a time.
     """
 
     def __init__(
-        self, trees: Trees, store: Store, thread: Executor, switch: Switch, keep: Keep
+        self, trees: Trees, store: Store, thread: Executor, switch: Switch, unkept: Unkept
     ) -> None:
         self._trees = trees
         self._store = store
         self._thread = thread
         self._switch = switch
-        self._keep = keep
-        self._turn = asyncio.Lock()
+        self._unkept = unkept
 
     async def serve(self, stream: Stream) -> None:
         """Serve a laptop until it closes the stream, or until a tree fails."""
@@ -65,19 +66,24 @@ class CodeService:
             if message is None:
                 return
             if "sync" in message:
-                async with self._turn:
-                    answer = await self._take(stream, message)
+                incoming = _Incoming(stream.reader)
+                answer = await _while_heard(stream, incoming, self._take(stream, incoming, message))
                 # After a failure there may be blocks on their way that nobody waits for.
                 is_sound = "failed" not in answer
                 stream.writer.write(messages.pack(**answer))
-                await stream.writer.drain()
+                try:
+                    await asyncio.wait_for(stream.writer.drain(), _SILENCE_S)
+                except asyncio.TimeoutError as error:
+                    raise ConnectionAbortedError("the laptop takes nothing") from error
 
-    async def _take(self, stream: Stream, message: dict[str, Any]) -> dict[str, Any]:
+    async def _take(
+        self, stream: Stream, incoming: _Incoming, message: dict[str, Any]
+    ) -> dict[str, Any]:
         """Take up a tree, and switch to it; return the answer."""
         tree = message["sync"]
         try:
             folders = _names([tree, *message.get("folders", [])])
-            if not await self._complete(stream, tree, folders):
+            if not await self._complete(stream, incoming, tree, folders):
                 return {"dropped": tree}
             # The switch goes on whatever happens to the laptop.
             switching = self._switch(tree, functools.partial(_report, stream))
@@ -88,22 +94,24 @@ class CodeService:
             reason = "No rank has switched to the code, since some cannot."
             return {"failed": reason, "ranks": switched.failures}
         ranks = {"ranks": switched.ranks, "late": switched.late}
-        return {"done": tree, **ranks, "unkept": await self._keep(tree)}
+        return {"done": tree, **ranks, "unkept": await self._unkept(tree)}
 
-    async def _complete(self, stream: Stream, tree: str, folders: Sequence[str]) -> bool:
+    async def _complete(
+        self, stream: Stream, incoming: _Incoming, tree: str, folders: Sequence[str]
+    ) -> bool:
         """Receive the blocks that are missing; False if the laptop cannot send them any more."""
         missing = await self._blocking(self._store.missing, folders)
         while True:
-            if missing and not await self._receive(stream, missing):
+            if missing and not await self._receive(stream, incoming, missing):
                 return False
             # Those that the laptop has not named.
             missing = await self._blocking(self._trees.missing_folders, tree)
             if not missing:
                 break
         missing = await self._blocking(self._trees.missing_blocks, tree)
-        return not missing or await self._receive(stream, missing)
+        return not missing or await self._receive(stream, incoming, missing)
 
-    async def _receive(self, stream: Stream, digests: Sequence[str]) -> bool:
+    async def _receive(self, stream: Stream, incoming: _Incoming, digests: Sequence[str]) -> bool:
         for start in range(0, len(digests), messages.MOST_NAMES):
             part = digests[start : start + messages.MOST_NAMES]
             # Written at once, so that the laptop never waits for the next line.
@@ -111,7 +119,7 @@ class CodeService:
         batch: list[tuple[bytes, str]] = []
         size = 0
         for digest in digests:
-            content = await _block(stream.reader, digest)
+            content = await incoming.block(digest)
             if content is None:
                 return False
             batch.append((content, digest))
@@ -135,19 +143,73 @@ class CodeService:
             raise CodeError(f"it cannot be stored: {error.strerror or error}") from error
 
 
-async def _block(reader: asyncio.StreamReader, digest: str) -> bytes | None:
-    """Return the next block; None if the laptop cannot send it."""
-    message = await messages.receive(reader)
-    if message is None:
-        raise EOFError
-    if "changed" in message:
-        return None
-    size = message.get("size")
-    if message.get("block") != digest or type(size) is not int:
-        raise messages.MessageError("another block was expected")
-    if not 0 <= size <= MAX_BLOCK_BYTES:
-        raise FormatError(f"a block of {size:,} bytes is too large")
-    return await reader.readexactly(size)
+class _Incoming:
+    """The blocks that a laptop sends, with the time since which it has sent nothing."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self._loop = asyncio.get_running_loop()
+        # None: nothing is awaited from it.
+        self._silent_since: float | None = None
+
+    @property
+    def silence_s(self) -> float:
+        """The seconds for which the laptop has sent nothing although a block is awaited."""
+        return 0.0 if self._silent_since is None else self._loop.time() - self._silent_since
+
+    async def block(self, digest: str) -> bytes | None:
+        """Return the next block; None if the laptop cannot send it."""
+        self._silent_since = self._loop.time()
+        try:
+            return await self._block(digest)
+        finally:
+            self._silent_since = None
+
+    async def _block(self, digest: str) -> bytes | None:
+        message = await messages.receive(self._reader)
+        if message is None:
+            raise EOFError
+        if "changed" in message:
+            return None
+        size = message.get("size")
+        if message.get("block") != digest or type(size) is not int:
+            raise messages.MessageError("another block was expected")
+        if not 0 <= size <= MAX_BLOCK_BYTES:
+            raise FormatError(f"a block of {size:,} bytes is too large")
+        return await self._content(size)
+
+    async def _content(self, size: int) -> bytes:
+        """Read so many bytes, each piece of which is a sign of life on a slow connection."""
+        pieces = []
+        while size:
+            piece = await self._reader.read(size)
+            if not piece:
+                raise EOFError
+            self._silent_since = self._loop.time()
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+
+async def _while_heard(
+    stream: Stream, incoming: _Incoming, work: Coroutine[Any, Any, dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the answer of a work, or a failure once the laptop has been silent for too long."""
+    working = asyncio.ensure_future(work)
+    try:
+        while not working.done():
+            await asyncio.wait({working}, timeout=min(messages.BUSY_S, _SILENCE_S))
+            if working.done():
+                break
+            if incoming.silence_s >= _SILENCE_S:
+                reason = f"The head node received nothing for {_SILENCE_S:g} s. Sync again."
+                return {"failed": reason, "ranks": {}}
+            if not stream.writer.is_closing():
+                stream.writer.write(messages.pack(busy=True))
+        return working.result()
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
 def _names(found: Any) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from monarch_client.runner.code.errors import CodeError
-from monarch_client.runner.code.manifest import BLOCK_BYTES
+from monarch_client.runner.code.manifest import BLOCK_BYTES, digest_of
 from monarch_client.runner.code.recording import record
 from monarch_client.runner.code.store import Store
 from monarch_client.runner.code_sync import keeping
@@ -36,9 +38,14 @@ def portal() -> Iterator[FakeIngest]:
 def keeper(portal: FakeIngest, store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     monkeypatch.setattr(keeping, "_EVERY_S", 0.01)
     monkeypatch.setattr(keeping, "_FIRST_PAUSE_S", 0.01)
-    keeper = Keeper(PortalAddress(portal.url, None, portal.token, 7), store)
+    keeper = keeper_of(portal, store)
     yield keeper
     keeper.close()
+
+
+def keeper_of(portal: FakeIngest, store: Store) -> Keeper:
+    note = store.path_of("0" * 64).parents[2] / "kept"
+    return Keeper(PortalAddress(portal.url, None, portal.token, 7), store, note)
 
 
 def code(folder: Path, store: Store, text: str) -> str:
@@ -91,6 +98,49 @@ def test_the_portal_gets_the_newest_code_whatever_happens_on_the_way(
 def test_code_that_the_portal_refuses_is_not_sent_again(tmp_path, store, portal, keeper):
     portal.refusals = ["attempt_closed"]
     keeper.keep(code(tmp_path / "code", store, "1"))
-    assert eventually(lambda: keeper.refusal == "not like this")
+    assert eventually(lambda: keeper.problem == "not like this")
     keeper.keep(latest := code(tmp_path / "code", store, "2"))
     assert eventually(lambda: list(portal.codes) == [latest])
+
+
+def test_a_keeper_that_starts_again_does_not_send_what_the_portal_has(
+    tmp_path, store, portal, keeper
+):
+    first, latest = (code(tmp_path / "code", store, text) for text in "12")
+    keeper.keep(first)
+    assert eventually(lambda: keeper.problem == "" and keeper.kept == first)
+    keeper.close()
+    again = keeper_of(portal, store)
+    portal.codes.clear()
+    again.keep(first)
+    again.keep(latest)
+    assert eventually(lambda: again.kept == latest)
+    again.close()
+    assert list(portal.codes) == [latest]
+
+
+def test_code_with_a_damaged_block_is_kept_once_the_block_is_sent_again(
+    tmp_path, store, portal, keeper
+):
+    tree = code(tmp_path / "code", store, "whole")
+    store.forget(digest_of(b"whole"))
+    keeper.keep(tree)
+    assert eventually(lambda: "is missing on the head node" in keeper.problem)
+    store.add(b"whole")
+    assert eventually(lambda: keeper.kept == tree)
+    assert (list(portal.codes), keeper.problem) == ([tree], "")
+
+
+def test_a_full_disk_of_the_head_is_not_reported_as_a_silent_portal(
+    tmp_path, store, keeper, monkeypatch
+):
+    def full(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(keeping, "pack", full)
+    keeper.keep(code(tmp_path / "code", store, "1"))
+    assert eventually(lambda: "the head node cannot pack it: No space left" in keeper.problem)
+
+
+def test_large_code_is_sent_less_often():
+    assert (keeping.pause_after(0.1), keeping.pause_after(60)) == (10, 300)

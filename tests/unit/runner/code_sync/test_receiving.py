@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
 import socket
@@ -18,7 +19,7 @@ import pytest
 from monarch_client.runner.code.manifest import BLOCK_BYTES, File, digest_of
 from monarch_client.runner.code.store import Store
 from monarch_client.runner.code.trees import Trees
-from monarch_client.runner.code_sync import messages
+from monarch_client.runner.code_sync import messages, receiving
 from monarch_client.runner.code_sync.receiving import CodeService, Switched
 from monarch_client.sync.scanning import ChangedMeanwhileError, Scanner, Snapshot
 from monarch_client.sync.sending import CodeSender, StreamLostError, SyncError, SyncProgress
@@ -53,7 +54,7 @@ class Head:
         self._executor = ThreadPoolExecutor(1)
         self._streams: list[Future[None]] = []
         self._service = CodeService(
-            self.trees, self.store, self._executor, self._switch, self._keep
+            self.trees, self.store, self._executor, self._switch, self._unkept
         )
 
     def connect(self) -> socket.socket:
@@ -89,7 +90,7 @@ class Head:
             self.switched.append(tree)
         return Switched(2, self.failures, {})
 
-    async def _keep(self, _tree: str) -> str:
+    async def _unkept(self, _tree: str) -> str:
         return "too large"
 
 
@@ -132,9 +133,9 @@ class Laptop:
         return self._scanner.scan()
 
     def ask(self, *lines: bytes) -> dict[str, Any]:
-        """Send bytes, and return the first answer that is no request for blocks."""
+        """Send bytes, and return the first answer that neither requests blocks nor is `busy`."""
         self.socket.sendall(b"".join(lines))
-        while "need" in (answer := json.loads(self.file.readline())):
+        while {"need", "busy"} & (answer := json.loads(self.file.readline())).keys():
             pass
         return answer
 
@@ -290,3 +291,27 @@ def test_a_file_is_whole_in_the_store(head, laptop):
     file = snapshot.files["some"]
     assert isinstance(file, File)
     assert b"".join(map(head.store.read, file.blocks)) == b"text"
+
+
+def test_a_laptop_that_sends_nothing_delays_no_other_and_is_given_up(head, laptop, monkeypatch):
+    monkeypatch.setattr(receiving, "_SILENCE_S", 0.3)
+    stalled = Laptop(laptop.folder.parent / "stalled", head.connect)
+    with contextlib.closing(stalled):
+        stalled.write("large", bytes(5000))
+        snapshot = stalled.scan()
+        stalled.socket.sendall(messages.pack(sync=snapshot.tree, folders=[]))
+        assert "need" in json.loads(stalled.file.readline())
+        laptop.sender.send(laptop.scan())
+        assert len(head.switched) == 1
+        answer = stalled.ask(messages.pack(block=snapshot.tree, size=100), b"{")
+        assert "received nothing for 0.3 s" in answer["failed"]
+
+
+def test_a_head_at_work_says_so_and_one_that_says_nothing_is_given_up(laptop):
+    near, far = socket.socketpair()
+    near.settimeout(0.2)
+    far.sendall(messages.pack(busy=True))
+    with near, far, near.makefile("rb") as file:
+        sender = CodeSender(file, near.sendall, laptop.progress.append)
+        with pytest.raises(StreamLostError, match="does not answer"):
+            sender.send(laptop.scan())
