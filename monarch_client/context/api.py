@@ -191,7 +191,8 @@ class TaskApi(ABC):
 
 def timed_out(missing: int, timeout: float) -> GetTimeoutError:
     """Return the error of a `get` that waited for too long."""
-    return GetTimeoutError(f"{missing} values were not ready within {timeout:g} s.")
+    subject = "1 value was" if missing == 1 else f"{missing} values were"
+    return GetTimeoutError(f"{subject} not ready within {timeout:g} s.")
 
 
 def _unique_ids(refs: Sequence[ObjectRef]) -> list[bytes]:

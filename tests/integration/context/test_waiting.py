@@ -70,8 +70,10 @@ def test_wait_refuses_what_is_no_reference_or_comes_twice(context: JobContext) -
 
 def test_get_ends_with_its_time_out_and_the_task_goes_on(context: JobContext, gate: Path) -> None:
     ref = context.create_task(gate.read_text)
-    with pytest.raises(GetTimeoutError, match=r"1 values were not ready within 0\.05 s"):
+    with pytest.raises(GetTimeoutError, match=r"1 value was not ready within 0\.05 s"):
         context.get(ref, timeout=0.05)
+    with pytest.raises(GetTimeoutError, match="2 values were not ready within 0 s"):
+        context.get([ref, context.create_task(len, (ref,))], timeout=0)
     with pytest.raises(TimeoutError):
         context.get([context.put(1), ref], timeout=0)
     gate.write_text("late")
