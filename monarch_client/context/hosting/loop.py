@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import Any
 
 log = logging.getLogger("monarch_client.context")
-_LONGEST_S = 60.0
+# What an idle program has dropped is released that late: `drop` takes no lock, and wakes nothing.
+_LONGEST_S = 0.2
 _RECEIVED_AT_ONCE = 1 << 18
 Callback = Callable[[], None]
 
@@ -122,7 +123,9 @@ class Loop:
         if not self._timers:
             return _LONGEST_S
         with self.lock:
-            return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else _LONGEST_S
+            if not self._timers:
+                return _LONGEST_S
+            return min(_LONGEST_S, max(0.0, self._timers[0][0] - time.monotonic()))
 
     def _expire(self) -> None:
         while self._timers and self._timers[0][0] <= time.monotonic():

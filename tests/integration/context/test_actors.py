@@ -92,6 +92,13 @@ def test_an_ephemeral_actor_ends_with_its_last_handle_and_frees_its_name(
     assert context.get(again.add()) == 1
 
 
+def test_an_actor_ends_with_its_last_handle_while_its_driver_is_idle(context: JobContext) -> None:
+    actor = context.create_actor(counter_class())
+    pid = context.get(actor.pid())
+    del actor
+    assert eventually(lambda: not Path(f"/proc/{pid}").exists(), timeout_s=10)
+
+
 def test_a_detached_actor_lives_without_handles(context: JobContext) -> None:
     options = ActorOptions(name="lasting", get_if_exists=True, lifetime=Lifetime.DETACHED)
     context.get(context.create_actor(counter_class(), options=options).add())
