@@ -10,7 +10,7 @@ from jobs.audit.record import record
 from jobs.backends import registry
 from jobs.backends.base import is_keeping
 from jobs.background.hints import wake_on_commit
-from jobs.errors import ConflictError
+from jobs.errors import BackendUnavailableError, ConflictError
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster
 from jobs.permissions import Actor, require_cluster
@@ -30,7 +30,10 @@ def stop_cluster(actor: Actor, cluster: Cluster) -> Cluster:
 
 
 def _why_never(cluster: Cluster) -> str:
-    backend = registry.get(cluster.backend_name)
+    try:
+        backend = registry.get(cluster.backend_name)
+    except BackendUnavailableError as error:
+        return error.message
     if not is_keeping(backend):
         return f"machines of the backend {cluster.backend_name} are never stopped."
     return backend.why_no_stop(cluster.name)

@@ -21,6 +21,9 @@ _REFERENCES = "#/components/schemas/"
 _NULL = {"type": "null"}
 # Fields that some answers lack. All others are required: a default serves clients alone.
 NOT_ALWAYS = {
+    ("FramesAnswer", "gateway"),
+    ("FramesAnswer", "stacks"),
+    ("FramesAnswer", "stop"),
     ("Problem", "errors"),
     ("ProblemRow", "line"),
     ("ProblemRow", "suggestion"),

@@ -65,7 +65,7 @@ class ClusterStopView(ClusterView):
     @extend_schema(
         operation_id="cluster_stop",
         request=None,
-        responses={202: Cluster, **problems(401, 403, 404, 409)},
+        responses={202: Cluster, **problems(401, 403, 404, 409, 503)},
     )
     def post(self, request: Request, slug: str, cluster_name: str) -> Response:
         """Stop the machines of an idle cluster and keep their disks."""

@@ -193,4 +193,4 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
 # They answer a POST and change nothing that a caller decides.
 CHANGE_NOTHING = {("post", "validate"), ("post", "plan"), ("post", "cloud_check")}
 # A runner's reports are no actions of a user.
-OF_RUNNERS = {("post", "frames")}
+OF_RUNNERS = {("post", "frames"), ("put", "code")}

@@ -23,7 +23,7 @@ def test_an_admin_renames_the_project_and_old_addresses_lead_to_the_new_ones(adm
 
 def test_every_page_of_a_renamed_project_leads_on(admin, project):
     rename_project(Actor(admin.user), project, slug="robots")
-    for page in ("jobs", "jobs/new", "members", "clusters", "infra", "queue", "secrets", "usage"):
+    for page in ("jobs", "jobs/new", "members", "machines", "queue", "secrets", "usage"):
         answer = admin.get(f"/rl/{page}")
         assert (answer.status_code, answer.get("Location")) == (302, f"/robots/{page}"), page
 
