@@ -100,7 +100,7 @@ class Keeper:
             try:
                 self.problem = self._send(tree)
             except _LaterError as error:
-                self.problem = f"{error}; the head node tries again"
+                self.problem = f"{error} (the head node tries again)"
                 self._news.set()
                 self._closed.wait(pause_s)
                 pause_s = min(pause_s * 2, _LAST_PAUSE_S)
@@ -119,7 +119,7 @@ class Keeper:
                 return self._put(tree, file)
         except BlockMissingError as error:
             # A program has damaged it; the next sync of the same code sends it again.
-            raise _LaterError(f"{error} on the head node") from error
+            raise _LaterError(str(error)) from error
         except CodeError as error:
             return str(error)
         except OSError as error:

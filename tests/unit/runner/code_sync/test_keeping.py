@@ -12,7 +12,7 @@ import pytest
 
 from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code.manifest import BLOCK_BYTES, digest_of
-from monarch_client.runner.code.recording import record
+from monarch_client.runner.code.recording import Recording
 from monarch_client.runner.code.store import Store
 from monarch_client.runner.code_sync import keeping
 from monarch_client.runner.code_sync.keeping import Keeper, PortalAddress, pack
@@ -51,7 +51,7 @@ def keeper_of(portal: FakeIngest, store: Store) -> Keeper:
 def code(folder: Path, store: Store, text: str) -> str:
     (folder / "lib").mkdir(parents=True, exist_ok=True)
     (folder / "train.py").write_text(text)
-    return record(folder, store)
+    return Recording(store).record(folder)
 
 
 def test_an_archive_has_all_of_a_tree_and_passes_the_check_of_uploads(tmp_path, store):
@@ -64,7 +64,7 @@ def test_an_archive_has_all_of_a_tree_and_passes_the_check_of_uploads(tmp_path, 
     (folder / "none").touch()
     (folder / "empty").mkdir()
     file = io.BytesIO()
-    pack(store, record(folder, store), file)
+    pack(store, Recording(store).record(folder), file)
     assert check(file).file_count == 5
     unpack(file, tmp_path / "out")
     assert tree_in(tmp_path / "out") == tree_in(folder)
@@ -125,7 +125,7 @@ def test_code_with_a_damaged_block_is_kept_once_the_block_is_sent_again(
     tree = code(tmp_path / "code", store, "whole")
     store.forget(digest_of(b"whole"))
     keeper.keep(tree)
-    assert eventually(lambda: "is missing on the head node" in keeper.problem)
+    assert eventually(lambda: "is missing; sync again" in keeper.problem)
     store.add(b"whole")
     assert eventually(lambda: keeper.kept == tree)
     assert (list(portal.codes), keeper.problem) == ([tree], "")
