@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,6 +60,7 @@ class TaskApi(ABC):
         Whatever is no reference is returned as it is. If one of several tasks fails, its error is
         raised without waiting for the others. GetTimeoutError: not ready in `timeout` seconds.
         """
+        timeout = _seconds(timeout)
         if not isinstance(refs, (list, tuple)):
             return self.get([refs], timeout)[0]
         ids = list(dict.fromkeys(each.id for each in refs if isinstance(each, ObjectRef)))
@@ -78,6 +81,7 @@ class TaskApi(ABC):
         `ready` has at most `num_returns`, the first ones in the order of `refs`. Both lists have
         the objects of `refs` in their order. No value is moved; a failed task is ready.
         """
+        timeout = _seconds(timeout)
         refs = list(refs)
         ids = _unique_ids(refs)
         if num_returns < 0:
@@ -193,6 +197,15 @@ def timed_out(missing: int, timeout: float) -> GetTimeoutError:
     """Return the error of a `get` that waited for too long."""
     subject = "1 value was" if missing == 1 else f"{missing} values were"
     return GetTimeoutError(f"{subject} not ready within {timeout:g} s.")
+
+
+def _seconds(timeout: float | None) -> float | None:
+    """Return a time-out that locks take. ValueError: it is not a number."""
+    if timeout is None:
+        return None
+    if math.isnan(timeout):
+        raise ValueError("timeout is a number of seconds or None, and not nan")
+    return min(timeout, threading.TIMEOUT_MAX)
 
 
 def _unique_ids(refs: Sequence[ObjectRef]) -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from cloudpickle import list_registry_pickle_by_value
 
 from monarch_client.context.ids import ID_BYTES
 from monarch_client.context.values import pickled
+
+_READS_OF_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 
 
 class Code(NamedTuple):
@@ -60,10 +63,25 @@ def is_constant(function: types.FunctionType) -> bool:
         function.__kwdefaults__,
         function.__dict__,
     )
-    return not any(has_state) and all(
-        isinstance(function.__globals__.get(name, builtins), types.ModuleType)
-        for name in _names_in(function.__code__)
+    names = set(_names_in(function.__code__))
+    return (
+        not any(has_state)
+        and all(
+            isinstance(function.__globals__.get(name, builtins), types.ModuleType) for name in names
+        )
+        and not _undefined(function, names)
     )
+
+
+def _undefined(function: types.FunctionType, names: set[str]) -> bool:
+    """Whether a function reads a global that does not exist yet.
+
+    `names` has attributes as well, so that most functions need a look at their instructions.
+    """
+    unknown = {
+        name for name in names if name not in function.__globals__ and not hasattr(builtins, name)
+    }
+    return bool(unknown) and not unknown.isdisjoint(_globals_read_by(function.__code__))
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:
@@ -71,6 +89,15 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _names_in(constant)
+
+
+def _globals_read_by(code: types.CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _READS_OF_GLOBALS:
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _globals_read_by(constant)
 
 
 def _pickled(function: Callable[..., Any]) -> Code:

@@ -10,25 +10,37 @@ from collections import OrderedDict
 from typing import Generic, TypeVar
 
 LIMIT = 256
+LIMIT_BYTES = 32 * 2**20
 _Item = TypeVar("_Item")
 
 
 class CodeCache(Generic[_Item]):
     """The functions of the latest calls."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self._items: OrderedDict[bytes, _Item] = OrderedDict()
+    def __init__(self, limit: int = LIMIT, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._items: OrderedDict[bytes, tuple[_Item, int]] = OrderedDict()
         self._limit = limit
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
 
     def find(self, digest: bytes) -> _Item | None:
         """Return what is known of a digest, and note its use."""
-        item = self._items.get(digest)
-        if item is not None:
-            self._items.move_to_end(digest)
-        return item
+        found = self._items.get(digest)
+        if found is None:
+            return None
+        self._items.move_to_end(digest)
+        return found[0]
 
-    def add(self, digest: bytes, item: _Item) -> None:
-        """Remember a digest; forget the one that was not used for longest."""
-        self._items[digest] = item
-        if len(self._items) > self._limit:
-            self._items.popitem(last=False)
+    def add(self, digest: bytes, item: _Item, size: int) -> None:
+        """Remember a digest that is not known, of `size` bytes; forget what was not used longest.
+
+        The latest one stays, whatever its size.
+        """
+        self._items[digest] = item, size
+        self._bytes += size
+        while len(self._items) > 1 and self._is_full():
+            _, (_, freed) = self._items.popitem(last=False)
+            self._bytes -= freed
+
+    def _is_full(self) -> bool:
+        return len(self._items) > self._limit or self._bytes > self._limit_bytes

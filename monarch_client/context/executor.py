@@ -15,10 +15,11 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from monarch_client.context.calls import ALL, CONSTRUCTOR
 from monarch_client.context.code_cache import CodeCache
@@ -26,6 +27,7 @@ from monarch_client.context.current import set_job_context
 from monarch_client.context.errors import PackagesError, TaskCancelledError
 from monarch_client.context.packages import requested_packages, use_packages
 from monarch_client.context.refs import set_process_home
+from monarch_client.context.streams import flush_streams
 from monarch_client.context.task_context import TaskContext
 from monarch_client.context.values import (
     ERROR,
@@ -64,6 +66,7 @@ class Code:
         """Return the function."""
         if self._function is None:
             self._function = unpickled(self._data, context)
+            self._data = b""
         return self._function
 
 
@@ -80,6 +83,8 @@ class Executor:
         self._write = threading.Lock()
         # For the one that reads calls: the main thread when it has none, else the control thread.
         self._reading = threading.Lock()
+        # That of the executor: a call may fork, and its child leave the call as well.
+        self._pid = os.getpid()
         self._running = b""
         self._cancelled: dict[bytes, None] = {}
         self._instance: Any = None
@@ -129,7 +134,7 @@ class Executor:
         code = self._codes.find(run.digest)
         if code is None:
             code = Code(run.code)
-            self._codes.add(run.digest, code)
+            self._codes.add(run.digest, code, len(run.code))
         return code
 
     def _start(self, run: Run, code: Code | None) -> None:
@@ -141,6 +146,8 @@ class Executor:
     def _perform(self, run: Run, code: Code | None) -> None:
         started = time.perf_counter_ns()
         payload = self._result_of(run, code)
+        if os.getpid() != self._pid:
+            end_fork(None)
         done = Done(run.id, payload, time.perf_counter_ns() - started)
         with self._write:
             # The driver keeps the arguments until the call is done, and the result from then on.
@@ -165,9 +172,10 @@ class Executor:
                     self._running = b""
                 if run.method != CONSTRUCTOR:
                     _restore(before)
-                sys.stdout.flush()
-                sys.stderr.flush()
+                flush_streams()
         except BaseException as error:  # noqa: BLE001 - whatever a user's call raises is its result
+            if os.getpid() != self._pid:
+                end_fork(error)
             if run.id in self._cancelled and isinstance(error, KeyboardInterrupt):
                 return cancelled(run.name)
             return to_error(error, f"{run.name} in process {os.getpid()} on {socket.gethostname()}")
@@ -245,6 +253,21 @@ class Executor:
         """Interrupt the call that was meant: another one may have begun since."""
         if self._running in self._cancelled:
             raise KeyboardInterrupt
+
+
+def end_fork(error: BaseException | None) -> NoReturn:
+    """End a process that a call has forked, as Python would: the call's result is its parent's."""
+    status = 0
+    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+        status = error.code or 0
+    elif isinstance(error, SystemExit):
+        sys.stderr.write(f"{error.code}\n")
+        status = 1
+    elif error is not None:
+        traceback.print_exception(error)
+        status = 1
+    flush_streams()
+    os._exit(status & 0xFF)
 
 
 def cancelled(name: str) -> Payload:

@@ -46,6 +46,7 @@ class JobContext(TaskApi):
             )
         if not hasattr(os, "pidfd_open"):
             raise ContextError("A task context needs Linux 5.3 or later.")
+        self._pid = os.getpid()
         stored = StoredObjects()
         if hosts is None:
             stored.open(object_store_bytes, spill_directory)
@@ -54,7 +55,6 @@ class JobContext(TaskApi):
         except BaseException:
             stored.close()
             raise
-        self._pid = os.getpid()
         atexit.register(self.close)
 
     def __enter__(self) -> JobContext:
@@ -80,44 +80,55 @@ class JobContext(TaskApi):
 
     def keep(self, ref: bytes) -> None:
         """Count one more reference."""
-        with self._driver.loop.lock:
+        with self._own_driver.loop.lock:
             self._driver.objects.keep(ref)
 
     def drop(self, ref: bytes) -> None:
         """Count one less."""
-        self._driver.drop(ref)
+        if os.getpid() == self._pid:
+            self._driver.drop(ref)
+
+    @property
+    def _own_driver(self) -> Driver:
+        """The driver. ContextError: this process is a fork, with a copy that no thread serves."""
+        if os.getpid() != self._pid:
+            raise ContextError(
+                f"This task context belongs to process {self._pid}, and this is a fork of it:"
+                " use it in the process that made it."
+            )
+        return self._driver
 
     @property
     def _objects(self) -> StoreClient | None:
-        return self._driver.stored.client
+        return self._own_driver.stored.client
 
     @property
     def _owner(self) -> int:
         return OWNER
 
     def _submit(self, call: Call) -> None:
-        with self._driver.loop.lock:
+        with self._own_driver.loop.lock:
             self._driver.submit(call, None)
 
     def _submit_actor(self, actor: NewActor) -> bytes:
-        with self._driver.loop.lock:
+        with self._own_driver.loop.lock:
             return self._driver.create_actor(actor, None)
 
     def _put(self, ref: bytes, payload: Payload) -> None:
-        with self._driver.loop.lock:
+        with self._own_driver.loop.lock:
             self._driver.put(ref, payload, None)
 
     def _cancel(self, ref: bytes) -> None:
-        with self._driver.loop.lock:
+        with self._own_driver.loop.lock:
             self._driver.cancel(ref)
 
     def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
         # Read without the lock: the references of the caller keep the objects, which never change.
-        values = self._driver.await_objects(ids, len(ids), timeout, values=True).values()
+        values = self._own_driver.await_objects(ids, len(ids), timeout, values=True).values()
         failed = any(each.kind == ERROR for each in values)
         if len(values) < len(ids) and not failed and timeout is not None:
             raise timed_out(len(ids) - len(values), timeout)
         return values
 
     def _ready(self, ids: list[bytes], count: int, timeout: float | None) -> set[bytes]:
-        return set(self._driver.await_objects(ids, count, timeout, values=False).ready())
+        return set(self._own_driver.await_objects(ids, count, timeout, values=False).ready())

@@ -32,6 +32,8 @@ from monarch_client.context.wire import (
 
 # Of references of this process: one more, one that the driver counts already, one less.
 _KEPT, _CREATED, _DROPPED = 1, 2, -1
+# Sockets count milliseconds in 32 bits; a longer wait has no end.
+_LONGEST_TIMEOUT_S = 2_000_000
 
 
 class TaskContext(TaskApi):
@@ -138,13 +140,18 @@ class TaskContext(TaskApi):
     def _answer(
         self, connection: socket.socket, reader: FrameReader[Reply], timeout: float | None
     ) -> Reply:
-        connection.settimeout(max(timeout, 1e-6) if timeout is not None else None)
+        if timeout is None or timeout > _LONGEST_TIMEOUT_S:
+            return _next_reply(reader)
+        connection.settimeout(max(timeout, 1e-6))
         try:
             return _next_reply(reader)
         except TimeoutError:
             connection.settimeout(None)
             connection.sendall(frame(StopWaiting()))
             return _next_reply(reader)
+        finally:
+            # Else the next request, which may be large, would have the time-out of this one.
+            connection.settimeout(None)
 
     def _connection(self) -> tuple[socket.socket, FrameReader[Reply]]:
         """Return this thread's connection; a forked process makes its own."""

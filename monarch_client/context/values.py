@@ -106,24 +106,40 @@ def to_error(error: BaseException, where: str) -> Payload:
     text = f"{where}\n{text}"
     if isinstance(error, Exception):
         try:
-            data, refs = pickled((error, text))
-            if isinstance(pickle.loads(data)[0], type(error)):  # noqa: S301 - made in this process
-                return Payload(ERROR, data, refs)
+            data, refs = pickled(error)
+            if isinstance(pickle.loads(data), type(error)):  # noqa: S301 - made in this process
+                return _error_payload(data, text, f"{where}: {_summary(error)}", refs)
         except Exception as problem:  # noqa: BLE001 - whatever the error's own code raises
             text = f"{text}\nThis error cannot be pickled: {problem!r}"
-    summary = "".join(traceback.format_exception_only(type(error), error)).strip()
-    return error_payload(TaskError(f"{where}: {summary}"), text)
+    return error_payload(TaskError(f"{where}: {_summary(error)}"), text)
 
 
 def error_payload(error: Exception, text: str = "") -> Payload:
     """Pickle an error of this package."""
-    return Payload(ERROR, pickling.dumps((error, text)))
+    return _error_payload(pickling.dumps(error), text, str(error))
 
 
-def error_of(payload: Payload, home: Home) -> Exception:
-    """Return a fresh copy of the error in a payload, with the remote traceback as its cause."""
+def _error_payload(error: bytes, text: str, summary: str, refs: tuple[bytes, ...] = ()) -> Payload:
+    """Pickle the text outside of the error: the reader may lack the module of its class."""
+    return Payload(ERROR, pickle.dumps((error, text, summary), _PROTOCOL), refs)
+
+
+def _summary(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(type(error), error)).strip()
+
+
+def error_of(payload: Payload, home: Home | None) -> Exception:
+    """Return a fresh copy of the error in a payload, with the remote traceback as its cause.
+
+    The references in it belong to `home`; an error of another program has none.
+    """
     error: Exception
-    error, text = unpickled(payload.data, home)
+    data, text, summary = pickle.loads(payload.data)  # noqa: S301 - of this user's own processes
+    try:
+        error = unpickled(data, home) if home else pickle.loads(data)  # noqa: S301
+    except Exception as problem:  # noqa: BLE001 - whatever importing or making the error raises
+        error = TaskError(summary)
+        text = f"{text}\nThis error cannot be unpickled here: {problem!r}"
     if text:
         error.__cause__ = RemoteTraceback(text)
     return error

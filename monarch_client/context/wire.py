@@ -148,15 +148,22 @@ class Reply(msgspec.Struct, array_like=True, tag="reply"):
 
 
 class Setup(msgspec.Struct, array_like=True, tag="setup"):
-    """The first message to a zygote: the program's environment, and modules to import once."""
+    """The first message to a zygote: the program's environment, and modules to import once.
 
-    path: list[str]
-    folder: str
-    argv: list[str]
+    Paths and arguments are bytes: those of a program need not be valid UTF-8.
+    """
+
+    path: list[bytes]
+    folder: bytes
+    argv: list[bytes]
     modules: list[str]
     address: str
     # Of the host's object store; "": it has none.
     store_address: str = ""
+
+
+class InFile(msgspec.Struct, array_like=True, tag="file"):
+    """A message to a zygote that is too large for its socket: in a file, which comes first."""
 
 
 class Fork(msgspec.Struct, array_like=True, tag="fork"):
@@ -187,7 +194,7 @@ TO_EXECUTOR = Run
 TO_CONTROL = Recall | Interrupt
 FROM_EXECUTOR = Done | Returned | Held
 FROM_TASK = Hello | Call | NewActor | Await | StopWaiting | Put | Cancel
-TO_ZYGOTE = Setup | Fork | Kill
+TO_ZYGOTE = Setup | InFile | Fork | Kill
 FROM_ZYGOTE = Ready | Ended
 
 

@@ -21,10 +21,11 @@ import msgspec
 
 from monarch_client.context.executor import Executor
 from monarch_client.context.task_context import TaskContext
-from monarch_client.context.wire import TO_ZYGOTE, Ended, Fork, Kill, Ready, Setup
+from monarch_client.context.wire import TO_ZYGOTE, Ended, Fork, InFile, Kill, Ready, Setup
 
 _LARGEST_MESSAGE = 1 << 20
-_SOCKETS = 2
+# Two sockets of an executor, and the file of a large message.
+_DESCRIPTORS = 3
 _PR_SET_PDEATHSIG = 1
 
 
@@ -43,9 +44,8 @@ class Zygote:
         self._address = self._store_address = ""
         self._pids: dict[int, int] = {}
         self._selector = selectors.DefaultSelector()
-        self._decoder: msgspec.msgpack.Decoder[Setup | Fork | Kill] = msgspec.msgpack.Decoder(
-            TO_ZYGOTE
-        )
+        self._decoder: msgspec.msgpack.Decoder[Setup | InFile | Fork | Kill]
+        self._decoder = msgspec.msgpack.Decoder(TO_ZYGOTE)
 
     def serve(self) -> None:
         """Fork, kill and reap executors until the driver closes the socket or ends."""
@@ -69,15 +69,19 @@ class Zygote:
                 kill_group(pid)
 
     def _receive(self) -> None:
-        data, descriptors, _, _ = socket.recv_fds(self._control, _LARGEST_MESSAGE, _SOCKETS)
+        data, descriptors, _, _ = socket.recv_fds(self._control, _LARGEST_MESSAGE, _DESCRIPTORS)
         if not data:
             raise EOFError
         message = self._decoder.decode(data)
+        if isinstance(message, InFile):
+            with open(descriptors.pop(0), "rb") as file:  # noqa: PTH123 - it has no path
+                file.seek(0)
+                message = self._decoder.decode(file.read())
         if isinstance(message, Setup):
             self._set_up(message)
         elif isinstance(message, Fork):
             self._fork(message, descriptors)
-        elif message.number in self._pids:
+        elif isinstance(message, Kill) and message.number in self._pids:
             kill_group(self._pids[message.number])
 
     def _set_up(self, setup: Setup) -> None:
@@ -85,8 +89,8 @@ class Zygote:
         self._address, self._store_address = setup.address, setup.store_address
         with suppress(OSError):
             os.chdir(setup.folder)
-        sys.path[:] = setup.path
-        sys.argv[:] = setup.argv
+        sys.path[:] = map(os.fsdecode, setup.path)
+        sys.argv[:] = map(os.fsdecode, setup.argv)
         for module in setup.modules:
             with suppress(ImportError):
                 importlib.import_module(module)
@@ -97,11 +101,18 @@ class Zygote:
 
     def _fork(self, request: Fork, descriptors: list[int]) -> None:
         parent = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            # The user has too many processes; the other executors go on.
+            pid = -1
         if pid == 0:
             self._become_executor(request, descriptors, parent)
         for descriptor in descriptors:
             os.close(descriptor)
+        if pid < 0:
+            self._send(Ended(request.number, os.EX_OSERR))
+            return
         with suppress(OSError):
             os.setpgid(pid, pid)
         self._pids[request.number] = pid

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from monarch_client.context import pickling
+from monarch_client.context import pickling, values
 from monarch_client.context.api import TaskApi
 from monarch_client.context.errors import ResultTooLargeError
-from monarch_client.context.values import RemoteTraceback, to_error
+from monarch_client.context.values import Payload, error_of, to_error
 
 FUNCTION_FILE = "function.pickle"
 VALUE, ERROR = "monarch-context-value", "monarch-context-error"
@@ -96,12 +96,9 @@ def _lines(word: str, data: bytes) -> Iterator[str]:
 
 
 def _outcome(word: str, data: bytes) -> Outcome:
-    loaded = pickle.loads(data)  # noqa: S301 - of this user's own job
     if word == VALUE:
-        return Outcome(loaded, None)
-    error, text = loaded
-    error.__cause__ = RemoteTraceback(text)
-    return Outcome(None, error)
+        return Outcome(pickle.loads(data), None)  # noqa: S301 - of this user's own job
+    return Outcome(None, error_of(Payload(values.ERROR, data), None))
 
 
 if __name__ == "__main__":

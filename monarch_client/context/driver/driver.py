@@ -171,7 +171,9 @@ class Driver:
             self.objects.settle(ref, error_payload(reason))
 
     def _fail(self, error: Exception) -> None:
-        self._end(ContextError(f"The task context failed: {error!r}. Please report this."))
+        if not isinstance(error, ContextError):
+            error = ContextError(f"The task context failed: {error!r}. Please report this.")
+        self._end(error)
 
     def on_host_lost(self, name: str, reason: str) -> None:
         """Start the tasks of a lost host elsewhere; its actors have died."""

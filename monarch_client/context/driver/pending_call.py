@@ -71,7 +71,7 @@ class PendingCall:
         call = self.call
         knows_code = not call.digest or executor.codes.find(call.digest) is not None
         if not knows_code:
-            executor.codes.add(call.digest, True)
+            executor.codes.add(call.digest, True, len(call.code))
         values = [payload for ref in call.needs if (payload := self._objects.payload(ref))]
         return frame(
             Run(

@@ -137,8 +137,9 @@ class Tasks:
     def _send(self, assignment: Assignment) -> None:
         allocation = assignment.allocation
         if assignment.is_new:
-            packages = self._tasks[assignment.items[0].id].pending.call.packages
-            executor = self._pool.acquire(allocation, packages)
+            call = self._tasks[assignment.items[0].id].pending.call
+            fresh = call.max_calls == 1
+            executor = self._pool.acquire(allocation, call.packages, fresh=fresh)
         else:
             executor = next(iter(self._executors_of(allocation.items)))
         frames = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -13,17 +15,24 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 import monarch_client
+from monarch_client.context.errors import ContextError
 from monarch_client.context.hosting.link import HostEvents
 from monarch_client.context.hosting.loop import Loop, Outbox
-from monarch_client.context.wire import FROM_ZYGOTE, Ended, Fork, Kill, Ready, Setup
+from monarch_client.context.wire import FROM_ZYGOTE, Ended, Fork, InFile, Kill, Ready, Setup
+
+_Descriptor = socket.socket | BinaryIO
 
 _LARGEST_MESSAGE = 1 << 16
 _END_S = 5.0
+# The time until a descriptor may be free again, and the errors of too many of them on their way.
+_RETRY_S = 0.05
+_TEMPORARY = frozenset((errno.ETOOMANYREFS, errno.ENOBUFS, errno.ENOMEM))
+_MOST_STARTS = 3
 _BACKLOG = 512
 _CREDENTIALS = struct.Struct("3i")
 # Imported once by the zygote if this process has imported them: each takes long to import.
@@ -61,6 +70,15 @@ class Stream:
         self._loop.remove(self.connection)
 
 
+class _DelayedFork:
+    """An executor that waits for descriptors, and what it was sent."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = env
+        self.calls = bytearray()
+        self.control = bytearray()
+
+
 class LocalHost:
     """The executors of this host, their zygote, and the listener for their tasks."""
 
@@ -76,10 +94,14 @@ class LocalHost:
         self._calls: dict[int, Stream] = {}
         self._controls: dict[int, Stream] = {}
         self._connections: dict[int, Stream] = {}
+        self._delayed: dict[int, _DelayedFork] = {}
         self._accepted = 0
         # Requests that the zygote has not taken: it may still be starting.
-        self._unsent: deque[tuple[bytes, list[socket.socket]]] = deque()
+        self._unsent: deque[tuple[bytes, list[_Descriptor]]] = deque()
         self._decoder: msgspec.msgpack.Decoder[Ready | Ended] = msgspec.msgpack.Decoder(FROM_ZYGOTE)
+        self._is_zygote_ready = False
+        self._failed_starts = 0
+        raise_descriptor_limit()
         self._process, self._zygote = _started_zygote()
         self._loop.add(self._listener, self._accept)
         self._set_up_zygote()
@@ -90,32 +112,72 @@ class LocalHost:
         return self._process.pid
 
     def fork(self, executor: int, env: Mapping[str, str]) -> None:
-        """Start an executor."""
-        calls, their_calls = socket.socketpair()
-        control, their_control = socket.socketpair()
+        """Start an executor: later, if this process has too many open files."""
+        try:
+            self._fork(executor, env)
+        except OSError:
+            self._delayed[executor] = _DelayedFork(env)
+            self._loop.call_later(_RETRY_S, lambda: self._fork_again(executor))
+
+    def _fork_again(self, executor: int) -> None:
+        if delayed := self._delayed.pop(executor, None):
+            try:
+                self._fork(executor, delayed.env)
+            except OSError:
+                self._delayed[executor] = delayed
+                self._loop.call_later(_RETRY_S, lambda: self._fork_again(executor))
+                return
+            self.send(executor, bytes(delayed.calls))
+            self.control(executor, bytes(delayed.control))
+
+    def _fork(self, executor: int, env: Mapping[str, str]) -> None:
+        sockets = [*socket.socketpair()]
+        try:
+            sockets += socket.socketpair()
+            request, files = self._encoded(Fork(executor, dict(env)))
+        except OSError:
+            for each in sockets:
+                each.close()
+            raise
+        calls, their_calls, control, their_control = sockets
         self._calls[executor] = Stream(self._loop, calls, lambda: self._read_calls(executor))
         self._controls[executor] = Stream(self._loop, control, lambda: None)
-        self._request(Fork(executor, dict(env)), [their_calls, their_control])
+        self._request(request, [*files, their_calls, their_control])
 
     def send(self, executor: int, data: bytes) -> None:
         """Send calls to an executor."""
         if stream := self._calls.get(executor):
             stream.send(data)
+        elif delayed := self._delayed.get(executor):
+            delayed.calls += data
 
     def control(self, executor: int, data: bytes) -> None:
         """Send a request about calls to an executor."""
         if stream := self._controls.get(executor):
             stream.send(data)
+        elif delayed := self._delayed.get(executor):
+            delayed.control += data
 
     def end(self, executor: int) -> None:
         """Let an executor end after the calls that it was sent."""
+        if self._delayed.get(executor):
+            self._forget_delayed(executor, 0)
         for streams in (self._controls, self._calls):
             if stream := streams.get(executor):
                 stream.close()
 
     def kill(self, executor: int) -> None:
         """Kill an executor, with the processes that it started."""
-        self._request(Kill(executor))
+        if self._delayed.get(executor):
+            self._forget_delayed(executor, -signal.SIGKILL)
+        else:
+            self._request(*self._encoded(Kill(executor)))
+
+    def _forget_delayed(self, executor: int, status: int) -> None:
+        """Report the end of an executor that was never forked."""
+        del self._delayed[executor]
+        # Not at once: the driver is in the midst of a change.
+        self._loop.call_later(0, lambda: self._events.on_ended(executor, status))
 
     def reply(self, connection: int, data: bytes) -> None:
         """Send an answer on a task's connection."""
@@ -151,16 +213,22 @@ class LocalHost:
             self.end(executor)
 
     def _accept(self) -> None:
-        with suppress(BlockingIOError):
+        try:
             connection, _ = self._listener.accept()
-            if _user_of(connection) != os.getuid():
-                connection.close()
-                return
-            self._accepted += 1
-            number = self._accepted
-            self._connections[number] = Stream(
-                self._loop, connection, lambda: self._read_connection(number)
-            )
+        except BlockingIOError:
+            return
+        except OSError:
+            # Too many open files: the connection waits until some are closed.
+            self._loop.rest(self._listener, _RETRY_S)
+            return
+        if _user_of(connection) != os.getuid():
+            connection.close()
+            return
+        self._accepted += 1
+        number = self._accepted
+        self._connections[number] = Stream(
+            self._loop, connection, lambda: self._read_connection(number)
+        )
 
     def _read_connection(self, connection: int) -> None:
         stream = self._connections[connection]
@@ -174,40 +242,55 @@ class LocalHost:
     def _set_up_zygote(self) -> None:
         """Let the zygote become like this process."""
         setup = Setup(
-            path=[each or str(Path.cwd()) for each in sys.path],
-            folder=str(Path.cwd()),
-            argv=sys.argv,
+            path=[os.fsencode(each or Path.cwd()) for each in sys.path],
+            folder=os.fsencode(Path.cwd()),
+            argv=[os.fsencode(str(each)) for each in sys.argv],
             modules=[name for name in _PRELOADED if name in sys.modules],
             address=self._address,
             store_address=self._store_address,
         )
         self._loop.add(self._zygote, self._read_zygote)
-        self._request(setup)
+        self._request(*self._encoded(setup))
 
-    def _request(self, message: msgspec.Struct, sockets: list[socket.socket] | None = None) -> None:
-        self._unsent.append((msgspec.msgpack.encode(message), sockets or []))
+    def _encoded(self, message: msgspec.Struct) -> tuple[bytes, list[_Descriptor]]:
+        """Encode a request, with a file of it if it is too large for the socket."""
+        data = msgspec.msgpack.encode(message)
+        if len(data) <= _LARGEST_MESSAGE:
+            return data, []
+        file = os.fdopen(os.memfd_create("request"), "w+b")
+        file.write(data)
+        file.flush()
+        return msgspec.msgpack.encode(InFile()), [file]
+
+    def _request(self, data: bytes, descriptors: list[_Descriptor]) -> None:
+        self._unsent.append((data, descriptors))
         if len(self._unsent) == 1:
             self._flush()
 
     def _flush(self) -> None:
         """Send requests to the zygote as far as it takes them."""
         while self._unsent:
-            data, sockets = self._unsent[0]
+            data, descriptors = self._unsent[0]
             try:
-                socket.send_fds(self._zygote, [data], [each.fileno() for each in sockets])
+                socket.send_fds(self._zygote, [data], [each.fileno() for each in descriptors])
             except BlockingIOError:
                 self._loop.expect_room(self._zygote, self._flush)
                 return
-            except OSError:
+            except (BrokenPipeError, ConnectionResetError):
                 return  # its end is noticed by reading
+            except OSError as error:
+                if error.errno not in _TEMPORARY:
+                    raise
+                self._loop.call_later(_RETRY_S, self._flush)
+                return
             self._unsent.popleft()
-            for each in sockets:
+            for each in descriptors:
                 each.close()
         self._loop.expect_room(self._zygote, None)
 
     def _forget_unsent(self) -> None:
-        for _, sockets in self._unsent:
-            for each in sockets:
+        for _, descriptors in self._unsent:
+            for each in descriptors:
                 each.close()
         self._unsent.clear()
 
@@ -224,6 +307,8 @@ class LocalHost:
         message = self._decoder.decode(data)
         if isinstance(message, Ended):
             self._report_end(message.number, message.status)
+        else:
+            self._is_zygote_ready, self._failed_starts = True, 0
 
     def _report_end(self, executor: int, status: int) -> None:
         stream = self._calls.pop(executor, None)
@@ -237,15 +322,33 @@ class LocalHost:
         self._events.on_ended(executor, status)
 
     def _replace_zygote(self) -> None:
-        """Start another zygote after the end of this one, which has ended its executors."""
+        """Start another zygote after the end of this one, which has ended its executors.
+
+        ContextError: three in a row have failed before they were ready.
+        """
         self._loop.remove(self._zygote)
-        self._process.wait()
+        status = self._process.wait()
         self._forget_unsent()
+        if not self._is_zygote_ready and status != -signal.SIGKILL:
+            self._failed_starts += 1
+            if self._failed_starts == _MOST_STARTS:
+                raise ContextError(
+                    f"The process that forks the executors failed {_MOST_STARTS} times while it"
+                    f" started, with status {status}. Its standard error says why."
+                )
+        self._is_zygote_ready = False
         lost = list(self._calls)
         self._process, self._zygote = _started_zygote()
         self._set_up_zygote()
         for executor in lost:
             self._report_end(executor, -signal.SIGKILL)
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process have as many open files as it may: each executor takes two."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _started_zygote() -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -62,6 +62,16 @@ class Loop:
             self._selector.unregister(connection)
         connection.close()
 
+    def rest(self, connection: socket.socket, seconds: float) -> None:
+        """Ignore a socket for that time."""
+        key = self._selector.unregister(connection)
+
+        def resume() -> None:
+            if connection.fileno() >= 0:
+                self._selector.register(connection, key.events, key.data)
+
+        self.call_later(seconds, resume)
+
     def call_later(self, seconds: float, callback: Callback) -> None:
         """Call `callback` after that time."""
         self._made += 1

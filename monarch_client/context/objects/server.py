@@ -19,6 +19,8 @@ from monarch_client.context.objects import frames
 from monarch_client.context.objects.errors import ObjectStoreError
 from monarch_client.context.objects.host_store import HostStore
 
+# The time until a descriptor may be free again.
+_RETRY_S = 0.05
 _PEER = struct.Struct("iII")  # pid, uid, gid
 
 
@@ -44,7 +46,7 @@ class StoreServer:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(f"\0{address}")
         self._listener.listen(128)
-        self._is_closed = False
+        self._closing = threading.Event()
         self._events = select.epoll()
         self._events.register(self._listener, select.EPOLLIN)
         self._thread = threading.Thread(target=self._run, name="object-store", daemon=True)
@@ -52,15 +54,20 @@ class StoreServer:
 
     def _run(self) -> None:
         """Accept connections, and notice the ends of processes."""
-        while not self._is_closed:
+        while not self._closing.is_set():
             for descriptor, _ in self._events.poll():
                 if descriptor != self._listener.fileno():
                     self._end_of(descriptor)
-                elif not self._is_closed:
+                elif not self._closing.is_set():
                     self._accept()
 
     def _accept(self) -> None:
-        connection, _ = self._listener.accept()
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            # Too many open files: the connection waits until some are closed.
+            self._closing.wait(_RETRY_S)
+            return
         size = _PEER.size
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
         pid, uid, _ = _PEER.unpack(credentials)
@@ -76,15 +83,23 @@ class StoreServer:
 
     def _peer(self, pid: int) -> _Peer | None:
         """Return the process of that id, or None if it has ended."""
-        with self._lock:
-            if (peer := self._peers.get(pid)) is None:
-                try:
-                    peer = _Peer(pid, os.pidfd_open(pid))
-                except ProcessLookupError:
-                    return None
-                self._peers[pid] = peer
-                self._events.register(peer.pidfd, select.EPOLLIN)
+        # Only this thread adds and removes peers, but for `close`, which has joined it.
+        if (peer := self._peers.get(pid)) is not None:
             return peer
+        while not self._closing.is_set():
+            try:
+                peer = _Peer(pid, os.pidfd_open(pid))
+            except ProcessLookupError:
+                return None
+            except OSError:
+                # Too many open files. Without the lock: connections that end need it.
+                self._closing.wait(_RETRY_S)
+                continue
+            with self._lock:
+                self._peers[pid] = peer
+            self._events.register(peer.pidfd, select.EPOLLIN)
+            return peer
+        return None
 
     def _end_of(self, pidfd: int) -> None:
         """Free what a process had."""
@@ -144,7 +159,7 @@ class StoreServer:
 
     def close(self) -> None:
         """End all connections. Memory that a process has read stays readable there."""
-        self._is_closed = True
+        self._closing.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
         self._thread.join()

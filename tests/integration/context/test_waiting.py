@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.context import JobContext
+from monarch_client.context import JobContext, get_job_context
 from monarch_client.context.errors import GetTimeoutError
 
 pytestmark = pytest.mark.feature("S4.2")
@@ -78,6 +78,31 @@ def test_get_ends_with_its_time_out_and_the_task_goes_on(context: JobContext, ga
         context.get([context.put(1), ref], timeout=0)
     gate.write_text("late")
     assert context.get(ref, timeout=60) == "late"
+
+
+def test_a_time_out_may_be_endless_but_is_a_number(context: JobContext) -> None:
+    def get_forever(ref):
+        own = get_job_context()
+        return own.get(ref[0], timeout=float("inf"))
+
+    ref = context.put(1)
+    assert context.get(ref, timeout=float("inf")) == 1
+    assert context.get(context.create_task(abs, (2,)), timeout=float("inf")) == 2
+    assert context.get(context.create_task(get_forever, ([ref],)), timeout=60) == 1
+    with pytest.raises(ValueError, match="number of seconds"):
+        context.get(ref, timeout=float("nan"))
+    with pytest.raises(ValueError, match="number of seconds"):
+        context.wait([ref], timeout=float("nan"))
+
+
+def test_a_time_out_in_a_task_is_that_of_its_own_request(context: JobContext) -> None:
+    def timeout_afterwards(ref):
+        own = get_job_context()
+        own.get(ref[0], timeout=30)
+        return own._connection()[0].gettimeout()
+
+    ref = context.put(1)
+    assert context.get(context.create_task(timeout_afterwards, ([ref],)), timeout=60) is None
 
 
 def test_get_raises_the_first_error_without_waiting_for_others(
