@@ -61,7 +61,7 @@ class StoreClient:
 
     def get(self, object_id: bytes) -> Any:
         """Return a value. ObjectNotFoundError: the host does not have it."""
-        self._releases.start()
+        self._releases.keep_up()
         offset, size = self._calls.pin(object_id)
         mapping = self._calls.mapping
         release = partial(self._releases.unpin, object_id, os.getpid())

@@ -17,6 +17,8 @@ from monarch_client.context.objects.errors import ObjectStoreError
 
 # The time in which changes are collected into one batch.
 PAUSE_S = 0.002
+# When more changes wait, reading an object waits: the thread may be slower than the program.
+MOST_WAITING = 2000
 
 
 class _Batch:
@@ -52,7 +54,7 @@ class Releases:
         self._pid = os.getpid()
 
     def start(self) -> None:
-        """Start the thread if it does not run: called with the first pin, never by a collector.
+        """Start the thread if it does not run: never called by a collector.
 
         After a fork the child has none of the parent's pins, and no thread.
         """
@@ -67,6 +69,12 @@ class Releases:
                         target=self._run, name="object-releases", daemon=True
                     )
                     self._thread.start()
+
+    def keep_up(self) -> None:
+        """Start the thread, and wait for it if many changes wait: never called by a collector."""
+        self.start()
+        if self._changes.qsize() > MOST_WAITING:
+            self.flush()
 
     def unpin(self, object_id: bytes, pid: int) -> None:
         """Note that a pin of process `pid` has ended; a forked child does not have it."""
