@@ -6,37 +6,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 from bench import object_probe, ray_peer
-from bench.measure import Peer, figures, report, say
-
-LIMIT_S = 300
-
-
-def measured(python: Path | str, system: str) -> dict[str, float]:
-    """Run the probe in an environment; return its figures."""
-    root = str(Path(__file__).resolve().parents[1])
-    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
-        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder}
-        if system == "ours":
-            environment["PYTHONPATH"] = root
-        done = subprocess.run(
-            [python, object_probe.__file__, system],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=LIMIT_S,
-            check=True,
-        )
-    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    say(f"{system}: {found}")
-    return found
+from bench.measure import Peer, figures, report
 
 
 def main() -> None:
@@ -46,8 +19,8 @@ def main() -> None:
     arguments = parser.parse_args()
     python = None if arguments.without_ray else ray_peer.environment() / "bin" / "python"
     with figures():
-        mine = measured(sys.executable, "ours")
-        rays = measured(python, "ray") if python else {}
+        mine = ray_peer.probed(object_probe.__file__, sys.executable, "ours")
+        rays = ray_peer.probed(object_probe.__file__, python, "ray") if python else {}
         for size in object_probe.SIZES:
             copied = Peer("memcpy into warm memory", mine[f"memcpy_{size}_gbps"])
             report(f"put_{size}_gbps", mine[f"put_{size}_gbps"], "GB/s", peer=copied)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -20,6 +21,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "monarc
 PACKAGE = "ray[default]"
 START_LIMIT_S = 120
 JOB_LIMIT_S = 120
+PROBE_LIMIT_S = 300
 
 
 class Ray:
@@ -70,6 +72,31 @@ def environment() -> Path:
         subprocess.run([path / "bin" / "pip", "install", "--quiet", PACKAGE], check=True)
         ready.touch()
     return path
+
+
+def probed(probe: str, python: Path | str, system: str) -> dict[str, float]:
+    """Run a probe in an environment; return its figures.
+
+    Args:
+        probe: the path of its file. Its last line of output has the figures, as JSON.
+        python: the interpreter of the environment.
+        system: `ours`, or `ray`.
+    """
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
+        variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder}
+        if system == "ours":
+            variables["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
+        done = subprocess.run(
+            [python, probe, system],
+            env=variables,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=PROBE_LIMIT_S,
+            check=True,
+        )
+    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    say(f"{system}: {found}")
+    return found
 
 
 @contextmanager

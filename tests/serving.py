@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+import uvloop
 
 from tests.waiting import eventually
 
@@ -21,7 +23,7 @@ class WebServer:
 
         config = {"ws": GatewayUpgrade, "timeout_graceful_shutdown": 1, **config}
         self._server = uvicorn.Server(uvicorn.Config(application, port=0, **config))
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> str:
         """Start it, and return its address."""
@@ -39,6 +41,11 @@ class WebServer:
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(20)
+
+    def _run(self) -> None:
+        # Not `Server.run`: it makes uvloop the loop of all later tests of the process.
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._server.serve())
 
 
 @contextmanager

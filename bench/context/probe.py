@@ -1,7 +1,7 @@
-"""The same work for a task context and for Ray: `python probe.py ours` or `python probe.py ray`.
+"""Measure the same work in a task context and in Ray: `python probe.py ours`, or `ray`.
 
 Run by `bench.context.calls`, in the environment of each, so it imports neither at the top. Its last
-line is `RESULT {...}`: seconds, rates and bytes by figure.
+line is JSON: seconds, rates and bytes by figure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-RESULT = "RESULT"
 ROUND_TRIPS, BURST, ACTORS, WAITS, MEMORY_TASKS = 300, 2000, 8, 1000, 10_000
 
 
@@ -174,4 +173,4 @@ def measure(make: Callable[[], Any]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(RESULT, json.dumps(measure({"ours": Ours, "ray": Ray}[sys.argv[1]])), flush=True)
+    print(json.dumps(measure({"ours": Ours, "ray": Ray}[sys.argv[1]])), flush=True)

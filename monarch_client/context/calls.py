@@ -30,10 +30,8 @@ def task_call(
     if not callable(function):
         raise TypeError(f"a task is made of a function, and not of {function!r}")
     options = options or TaskOptions()
-    arguments = arguments_call(options.name or _name_of(function), args, kwargs, home)
-    call = _with_code(arguments, function)
+    call = _started_by(function, args, kwargs, options, home)
     call.shape = list(task_shape(options.resources))
-    _add_environment(call, options.runtime_env)
     call.max_calls, call.max_retries = options.max_calls, options.max_retries
     return call
 
@@ -49,10 +47,8 @@ def new_actor(
     if not callable(klass):
         raise TypeError(f"an actor is made of a class, and not of {klass!r}")
     options = options or ActorOptions()
-    arguments = arguments_call(options.name or _name_of(klass), args, kwargs, home)
-    call = _with_code(arguments, klass)
+    call = _started_by(klass, args, kwargs, options, home)
     call.shape = list(actor_shape(options.resources))
-    _add_environment(call, options.runtime_env)
     call.method = CONSTRUCTOR
     return NewActor(
         call=call,
@@ -61,6 +57,20 @@ def new_actor(
         detached=options.lifetime is Lifetime.DETACHED,
         max_concurrency=options.max_concurrency,
     )
+
+
+def _started_by(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    options: TaskOptions | ActorOptions,
+    home: Home,
+) -> Call:
+    """Return the call of a function or class, with its arguments, code and environment."""
+    arguments = arguments_call(options.name or _name_of(function), args, kwargs, home)
+    call = _with_code(arguments, function)
+    _add_environment(call, options.runtime_env)
+    return call
 
 
 def _with_code(call: Call, function: Callable[..., Any]) -> Call:

@@ -1,4 +1,4 @@
-"""The same programs in a job's driver, attached from a laptop, and on proxies, while parts die.
+"""Run the same programs in a job's driver, attached from a laptop, and on proxies, while parts die.
 
 The three run at once on one job. The laptops' network and that of the job reach the portal's port
 and nothing else.

@@ -52,6 +52,4 @@ def request(service: str, **fields: Any) -> bytes:
 
 def run(main: Callable[[], Awaitable[None]]) -> None:
     """Run a coroutine to its end, within 20 seconds."""
-    # The loop of the product's process, whatever policy an earlier test has set: uvloop crashes.
-    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        runner.run(asyncio.wait_for(main(), 20))
+    asyncio.run(asyncio.wait_for(main(), 20))
