@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from tests.suites.watches import WATCHES
 
 ROOT = Path(__file__).resolve().parents[2]
-SLICES = 7
+SLICES = 12
 # A change to more packages than this is tested by two slices instead of by what it touches.
 LARGE_CHANGE = 1 / 3
 PRODUCT = ("jobs", "monarch_client", "monarch_portal", "templates")
@@ -47,7 +47,7 @@ class Candidate:
 
     @property
     def slice(self) -> int:
-        """Return its slice, 0 to 6: a hash of its id, or of its file where tests stay together."""
+        """Return its slice, 0 to 11: a hash of its id, or of its file where tests stay together."""
         return zlib.crc32((self.file if self.stays_together else self.id).encode()) % SLICES
 
 

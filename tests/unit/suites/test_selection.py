@@ -20,7 +20,7 @@ from tests.suites.selection import (
 from tests.suites.slow import SLOW
 from tests.suites.watches import WATCHES
 
-IDS = [f"tests/faults/test_{n % 7}.py::test_{n}" for n in range(600)]
+IDS = [f"tests/faults/test_{n % 7}.py::test_{n}" for n in range(1200)]
 TESTS = [Candidate(test_id, is_smoke=test_id == IDS[0]) for test_id in IDS]
 
 
@@ -40,7 +40,7 @@ def test_a_run_of_each_slice_takes_every_test_once() -> None:
 def test_slices_are_of_similar_size_and_stay_the_same() -> None:
     sizes = Counter(Candidate(test_id).slice for test_id in IDS)
     assert min(sizes.values()) > len(IDS) / SLICES / 1.5
-    assert Candidate("tests/faults/test_budgets.py::test_one").slice == 3
+    assert Candidate("tests/faults/test_budgets.py::test_one").slice == 1
 
 
 def test_tests_that_share_a_launch_stay_in_one_slice() -> None:
@@ -75,8 +75,8 @@ def test_touched_tests_that_outnumber_a_slice_become_one_more_slice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tests.suites.selection.packages_watched_by", lambda _: {"jobs/logs"})
-    chosen = select(TESTS, frozenset({6}), change("jobs/logs/ingest.py"))
-    assert {Candidate(test_id).slice for test_id in chosen - {IDS[0]}} == {6, 0}
+    chosen = select(TESTS, frozenset({SLICES - 1}), change("jobs/logs/ingest.py"))
+    assert {Candidate(test_id).slice for test_id in chosen - {IDS[0]}} == {SLICES - 1, 0}
 
 
 def test_a_test_watches_the_packages_it_imports_mirrors_and_declares() -> None:
@@ -114,9 +114,9 @@ def test_every_path_that_the_suites_name_exists() -> None:
     ("choice", "commits", "packages", "options", "said"),
     [
         ("all", 9, 1, "", "Every suite runs whole."),
-        ("", 8, 1, "--slice=1 --since=abc", "Slice 1 of"),
+        ("", 13, 1, "--slice=1 --since=abc", "Slice 1 of"),
         ("3", 9, 1, "--slice=3 --since=abc", "Slice 3 of"),
-        ("", 13, 20, "--slice=0,6", "two, because the change touches 20 of 40 packages"),
+        ("", 23, 20, "--slice=0,11", "two, because the change touches 20 of 40 packages"),
     ],
 )
 def test_a_run_takes_the_slice_of_its_commit_and_two_for_a_large_change(
