@@ -27,7 +27,7 @@ TWO := -n 2 --dist loadfile --no-loadscope-reorder
 # A slice of an expensive suite (see CONTRIBUTING.md): make faults SLICE=3.
 SLICED = $(if $(SLICE),--slice=$(SLICE))
 
-.PHONY: help setup run stop demo status env test test-all slow lint types format faults log-faults sky-faults browsers tensors cluster-test gpu-test cluster-shell screenshots features coverage bench lock reset clean
+.PHONY: help setup run stop demo status env test test-all slow lint types format docs faults log-faults sky-faults browsers tensors cluster-test gpu-test cluster-shell screenshots features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ types: setup ## Check types
 
 format: setup ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
+
+docs: ## Build the documentation as a site with search, in .cache/docs/site
+	@PYTHON="$(PYTHON)" deploy/make-docs
 
 features: setup ## Write docs/reference/features.md from the last `make test-all`
 	@$(BIN)/python -m tests.feature_table

@@ -57,7 +57,7 @@ def _run(home: Home, *, detached: bool) -> int:
     lock = InstanceLock(home.lock)
     if not lock.acquire():
         _say(f"The portal already runs at {home.url}" if detached else texts.runs_already(home))
-        return 0 if detached else 1
+        return 0
     terminal = (detached_terminal if detached else foreground_terminal)(home.logs / "portal.log")
     lock.sign()
     try:

@@ -31,6 +31,12 @@ def test_a_start_prints_the_address_and_a_sign_in_link(portal):
     assert set(portal.pids()) == PARTS
 
 
+def test_running_it_twice_prints_the_address_and_succeeds(portal):
+    said = portal.run("run")
+    assert said.returncode == 0
+    assert f"The portal already runs at {portal.url}" in said.stdout
+
+
 def test_it_is_ready_once_started_and_listens_on_loopback_only(portal):
     with portal.client() as client:
         assert client.get("/readyz").json() == {"database": "ok", "redis": "ok", "disk": "ok"}

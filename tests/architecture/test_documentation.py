@@ -189,6 +189,13 @@ def test_every_link_inside_the_documents_leads_somewhere() -> None:
     assert not offenders, "\n".join(offenders)
 
 
+def test_the_index_of_the_documents_lists_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    listed = {index.parent / match[1] for _, match in matches_in(index, LINK)}
+    pages = {*index.parent.glob("*/*.md")} - {*index.parent.glob("adr/0*.md")}
+    assert sorted(pages - listed) == []
+
+
 def wrong_with_picture(picture: Path) -> Iterator[str]:
     """Yield what is wrong with a picture: its size, or that no page shows and describes it."""
     if (size := picture.stat().st_size) >= LARGEST_PICTURE:

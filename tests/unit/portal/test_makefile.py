@@ -21,6 +21,7 @@ PROMISED = {
     "features",
     "bench",
     "reset",
+    "docs",
     "browsers",
 }
 
@@ -34,7 +35,14 @@ def test_make_alone_lists_the_targets():
 
 
 @pytest.mark.parametrize(
-    "script", ["deploy/make-environment", "deploy/demo", "deploy/install-browser", ".ci/run"]
+    "script",
+    [
+        "deploy/make-environment",
+        "deploy/make-docs",
+        "deploy/demo",
+        "deploy/install-browser",
+        ".ci/run",
+    ],
 )
 def test_a_script_can_be_run_and_has_no_syntax_error(script):
     path = ROOT / script
