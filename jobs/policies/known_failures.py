@@ -173,7 +173,7 @@ FAILURES: tuple[Failure, ...] = (
         r"\bMemoryError\b|Cannot allocate memory|std::bad_alloc"
         r"|DefaultCPUAllocator: (?:not enough|can't allocate)",
         "It has a limit (`ulimit -v`, `ulimit -d`), or wanted more at once than the node has: the "
-        "job's tab Hosts shows how much was in use. Raise the limit, request more in "
+        "job's tab Nodes shows how much was in use. Raise the limit, request more in "
         "`resources.memory`, or use less.",
     ),
     _failure(

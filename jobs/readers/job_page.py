@@ -35,9 +35,10 @@ class ChildView:
 class JobPage:
     """All that the job page shows but log and events. Attempts: newest first.
 
-    Only the attempt that the page shows has its workers. `existing`: the numbers of the jobs before
-    it that have not been deleted; `parent_is_there`: whether its parent has not. `children`: the
-    newest of all `child_count`. `time_left`: how long it may still run, where that is not long.
+    Attempts are without workers, which `readers/nodes.py` returns. `existing`: the numbers of the
+    jobs before it that have not been deleted; `parent_is_there`: whether its parent has not.
+    `children`: the newest of all `child_count`. `time_left`: how long it may still run, where that
+    is not long.
     """
 
     job: wire.JobDetail
@@ -54,15 +55,12 @@ class JobPage:
         return not all(each.job in self.existing for each in self.job.dependencies)
 
 
-def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) -> JobPage:
-    """Return the page's content, with the workers of attempt `number`, or of the newest.
-
-    NotFoundError when the actor cannot see the job.
-    """
+def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
+    """Return the page's content. NotFoundError when the actor cannot see the job."""
     job, row = _found(actor, slug, job_id)
     return JobPage(
         job=_detail(job, row),
-        attempts=attempts_of(job, workers_of=number or row.attempt or 0),
+        attempts=attempts_of(job, workers_of=0),
         existing=frozenset(job.dependencies.exclude(needs=None).values_list("needs_id", flat=True)),
         parent_is_there=job.parent_id is not None,
         children=_children_of(job),
@@ -131,6 +129,12 @@ def attempts_of(job: Job, workers_of: int | None = None) -> list[Attempt]:
     attempts = job.attempts.select_related("cluster", "log_head")
     attempts = attempts.prefetch_related("stages", Prefetch("workers", queryset=workers))
     return [_attempt(attempt) for attempt in attempts.order_by("-number")]
+
+
+def workers_of(attempt: models.Attempt) -> list[Worker]:
+    """Return the workers of an attempt, by rank."""
+    rows = attempt.workers.order_by("rank")
+    return [_worker(worker, attempt.cluster) for worker in rows]
 
 
 def _attempt(attempt: models.Attempt) -> Attempt:

@@ -63,7 +63,7 @@ def _stop(job: Job, attempt: Attempt, message: str) -> None:
         reason=StopReason.IDLE,
         message=message,
         attempt=attempt,
-        hint="The log and the tab Hosts show what the job did. If it needs such pauses, "
+        hint="The log and the tab Nodes show what the job did. If it needs such pauses, "
         "raise portal.idle.minutes, or leave portal.idle.gpu_below out.",
     )
     wake_on_commit("stopping", job.pk)

@@ -9,10 +9,9 @@ from jobs.web.base import live
 from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
     array_pages,
-    hosts_tab,
     job_actions,
     job_pages,
-    mesh_tab,
+    nodes_tab,
     plan_part,
     schedule_pages,
     stacks_tab,
@@ -92,9 +91,7 @@ urlpatterns = [
     path(f"{_ARRAY}/rerun-failed", array_pages.rerun, name="array_rerun_failed"),
     path(_JOB, job_pages.page, name="job"),
     path(f"{_JOB}/live", job_pages.live, name="job_live"),
-    path(f"{_JOB}/hosts/live", hosts_tab.live, name="job_hosts_live"),
-    path(f"{_JOB}/mesh/live", mesh_tab.live, name="job_mesh_live"),
-    path(f"{_JOB}/stacks/live", stacks_tab.live, name="job_stacks_live"),
+    path(f"{_JOB}/nodes/live", nodes_tab.live, name="job_nodes_live"),
     path(f"{_JOB}/stacks/ask", stacks_tab.ask, name="stacks"),
     path(f"{_JOB}/cancel", job_actions.cancel, name="cancel"),
     path(f"{_JOB}/hold", job_actions.hold, name="hold"),

@@ -84,6 +84,6 @@ def test_a_killed_process_shows_with_evidence_and_last_lines_while_the_driver_wa
     assert eventually(lambda: attempts(portal, job)[0]["stages"][-1]["ended_at"], timeout_s=60)
     # The machines are terminated; the reports stay, and their end made nothing worse.
     assert trainers(portal, job) == {0: "alive", 1: "dead"}
-    page = signed_in_page(portal, f"/default/jobs/{job['id']}/mesh")
+    page = signed_in_page(portal, f"/default/jobs/{job['id']}/nodes?show=mesh")
     assert "1 failure" in page
     assert words in page

@@ -74,7 +74,7 @@ def test_hosts_of_a_real_job_report_samples_that_are_readable_when_they_are_gone
     assert 0 <= second["disk_used"] <= second["disk_total"]
     assert set(found["series"]["columns"]["gpu"][0]) == {88}
     assert "as last reported" in portal.mportal("top", str(job["id"])).stdout
-    page = signed_in_page(portal, f"/default/jobs/{job['id']}/hosts?rank=1")
+    page = signed_in_page(portal, f"/default/jobs/{job['id']}/nodes?show=metrics&rank=1")
     assert "as last reported" in page
     assert 'aria-label="GPU use. GPU 0: last 88 %, mean 88 %, highest 88 %.' in page
     assert page.count("<polyline") >= 5

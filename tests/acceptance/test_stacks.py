@@ -106,7 +106,7 @@ def test_a_stack_dump_names_the_stuck_function_and_stays_after_the_end(
     assert portal.mportal("cancel", str(job["id"])).returncode == 0
     assert eventually(lambda: newest(portal, "stalled")["is_final"], timeout_s=60)
     assert len(dumps(portal, job)) == 3
-    page = signed_in_page(portal, f"/default/jobs/{job['id']}/stacks")
+    page = signed_in_page(portal, f"/default/jobs/{job['id']}/nodes?show=stacks")
     assert "waits_for_nobody (wait.py:5)" in page
 
 

@@ -14,7 +14,7 @@ from tests.factories import make_attempt, make_job
 PAGES = [
     "/rl/jobs",
     "/rl/jobs/{job}",
-    "/rl/jobs/{job}/workers",
+    "/rl/jobs/{job}/nodes",
     "/rl/jobs/{job}/events",
 ]
 LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light")}

@@ -59,7 +59,7 @@ def test_workers_of_a_thousand_hosts_are_fine_in_every_look(camera, project, ada
     workers.filter(rank=7).update(exit_code=3, detail="python3 train.py returned exit code 3.")
     lost = {"status": WorkerStatus.LOST, "exit_code": None, "detail": "It fell silent."}
     workers.filter(rank__in=(13, 500, 999)).update(**lost)
-    camera.at(f"/rl/jobs/{ENDED}/workers", "workers-many", "#worker-999")
+    camera.at(f"/rl/jobs/{ENDED}/nodes", "workers-many", "#worker-999")
     camera.page.get_by_role("link", name="900–999").click()
     camera.page.locator("#worker-900").wait_for()
     camera.take("workers-last-hundred")
@@ -75,16 +75,16 @@ def test_hosts_are_fine_in_every_look_few_or_a_thousand(camera, project, ada) ->
     HostMetrics.objects.filter(attempt__job=MANY, rank__in=(30, 31)).update(
         at="2026-01-01T00:00:00Z"
     )
-    camera.at(f"/rl/jobs/{FEW}/hosts", "hosts", "#host-charts polyline")
+    camera.at(f"/rl/jobs/{FEW}/nodes?show=metrics", "hosts", "#host-charts polyline")
     camera.page.locator("#host-charts").scroll_into_view_if_needed()
     camera.page.locator("#host-charts").screenshot(
         path=f".results/screenshots/{camera.look}/host-charts.png"
     )
-    camera.at(f"/rl/jobs/{MANY}/hosts?rank=42", "hosts-many", ".heat a")
+    camera.at(f"/rl/jobs/{MANY}/nodes?show=metrics&rank=42", "hosts-many", ".heat a")
     camera.page.locator("#job-hosts").screenshot(
         path=f".results/screenshots/{camera.look}/hosts-grid.png"
     )
-    camera.at(f"/rl/jobs/{QUIET}/hosts", "hosts-quiet", ".host")
+    camera.at(f"/rl/jobs/{QUIET}/nodes?show=metrics", "hosts-quiet", ".host")
     assert camera.problems == []
 
 
@@ -93,7 +93,8 @@ def test_samples_of_hosts_arrive_by_themselves_and_another_host_is_a_click_away(
 ) -> None:
     attempt = make_hosts(project, ada, FEW, 2)
     page.goto(f"/rl/jobs/{FEW}")
-    page.get_by_role("tab", name="Hosts").click()
+    page.get_by_role("tab", name="Nodes").click()
+    page.get_by_role("link", name="Metrics", exact=True).click()
     page.get_by_text("No report from this host yet.").wait_for()
     report_metrics(attempt, 0, cpu=12.0, gpus=[gpu(0, 55)])
     report_metrics(attempt, 0, rank=1, cpu=88.0)
@@ -102,7 +103,7 @@ def test_samples_of_hosts_arrive_by_themselves_and_another_host_is_a_click_away(
     page.get_by_role("heading", name="Rank 0").wait_for()
     page.locator("#host-1").get_by_role("link", name="Rank 1").click()
     page.get_by_role("heading", name="Rank 1").wait_for()
-    assert page.url.endswith(f"/rl/jobs/{FEW}/hosts?rank=1")
+    assert page.url.endswith(f"/rl/jobs/{FEW}/nodes?show=metrics&rank=1")
     report_metrics(attempt, 10, rank=1, cpu=33.0)
     page.get_by_role("img", name="Processor. CPU: last 33 %, mean").wait_for()
     page.reload()

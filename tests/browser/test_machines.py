@@ -143,7 +143,7 @@ def test_pages_of_machines_are_fine_for_axe_and_fit_their_width(
     camera.at("/settings/machines", "machines-all", ".gpus")
     camera.at("/rl/jobs", "table-with-costs", "#live-state[data-state=on]")
     job = project.jobs.get(name="ppo-cartpole")
-    camera.at(f"/rl/jobs/{job.pk}/workers", "workers-with-ssh", "#job-workers table")
+    camera.at(f"/rl/jobs/{job.pk}/nodes", "workers-with-ssh", "#job-workers table")
     assert camera.problems == []
 
 

@@ -67,19 +67,20 @@ def test_meshes_are_fine_in_every_look_sick_many_or_silent(camera, project, ada)
     make_mesh(project, ada, MANY, *many)
     make_mesh(project, ada, SILENT, *sick())
     MeshTree.objects.filter(attempt__job=SILENT).update(at="2026-01-01T00:00:00Z")
-    camera.at(f"/rl/jobs/{SICK}/mesh", "mesh", ".mesh-tree details")
+    camera.at(f"/rl/jobs/{SICK}/nodes?show=mesh", "mesh", ".mesh-tree details")
     camera.page.locator("#job-mesh").screenshot(
         path=f".results/screenshots/{camera.look}/mesh-part.png"
     )
-    camera.at(f"/rl/jobs/{MANY}/mesh", "mesh-many", ".mesh-cells li")
-    camera.at(f"/rl/jobs/{SILENT}/mesh", "mesh-silent", ".mesh-unknown")
+    camera.at(f"/rl/jobs/{MANY}/nodes?show=mesh", "mesh-many", ".mesh-cells li")
+    camera.at(f"/rl/jobs/{SILENT}/nodes?show=mesh", "mesh-silent", ".mesh-unknown")
     assert camera.problems == []
 
 
 def test_a_loss_shows_by_itself_and_what_is_open_stays_open(page, project, ada) -> None:
     attempt = make_mesh(project, ada, SICK, host(0), host(1))
     page.goto(f"/rl/jobs/{SICK}")
-    page.get_by_role("tab", name="Mesh").click()
+    page.get_by_role("tab", name="Nodes").click()
+    page.get_by_role("link", name="Mesh", exact=True).click()
     page.get_by_text("2 hosts, 2 procs, 2 actors: all well").wait_for()
     # Trees that follow each other too soon are not stored.
     MeshTree.objects.update(at=clock.now() - timedelta(seconds=5))

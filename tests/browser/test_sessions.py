@@ -52,7 +52,7 @@ def test_attached_programs_are_fine_in_every_look_and_a_button_ends_one(
 ) -> None:
     make_attached(project, ada)
     page = camera.page
-    camera.at(f"/rl/jobs/{NUMBER}/workers", "sessions", "#job-sessions")
+    camera.at(f"/rl/jobs/{NUMBER}/nodes", "sessions", "#job-sessions")
     assert camera.problems == []
     page.locator("#job-sessions form button").first.click()
     page.get_by_role("button", name="End the session").click()

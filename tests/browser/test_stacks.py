@@ -63,9 +63,9 @@ def test_stack_dumps_are_fine_in_every_look_requested_done_failed_or_none(
     attempt = make_running(project, ada, DONE)
     kept(attempt, 0, StackState.FAILED, why=WHY)
     kept(attempt, 3, left_out=2)
-    camera.at(f"/rl/jobs/{EMPTY}/stacks", "stacks-none", "#stacks-form")
-    camera.at(f"/rl/jobs/{ASKED}/stacks", "stacks-asked", ".stack-dump")
-    camera.at(f"/rl/jobs/{DONE}/stacks", "stacks", ".stack-dump pre")
+    camera.at(f"/rl/jobs/{EMPTY}/nodes?show=stacks", "stacks-none", "#stacks-form")
+    camera.at(f"/rl/jobs/{ASKED}/nodes?show=stacks", "stacks-asked", ".stack-dump")
+    camera.at(f"/rl/jobs/{DONE}/nodes?show=stacks", "stacks", ".stack-dump pre")
     camera.page.locator("#job-stacks").screenshot(
         path=f".results/screenshots/{camera.look}/stacks-part.png"
     )
@@ -75,7 +75,8 @@ def test_stack_dumps_are_fine_in_every_look_requested_done_failed_or_none(
 def test_a_request_by_the_button_shows_by_itself(page, project, ada) -> None:
     attempt = make_running(project, ada, ASKED)
     page.goto(f"/rl/jobs/{ASKED}")
-    page.get_by_role("tab", name="Stacks").click()
+    page.get_by_role("tab", name="Nodes").click()
+    page.get_by_role("link", name="Stacks", exact=True).click()
     page.get_by_label("Rank").fill("2")
     page.get_by_role("button", name="Dump stacks").click()
     page.get_by_text("Requested.").wait_for()
@@ -96,7 +97,7 @@ def test_an_older_dump_is_a_click_away(page, project, ada) -> None:
     attempt = make_running(project, ada, DONE)
     kept(attempt, 0, StackState.FAILED, why="There is no py-spy on this node")
     kept(attempt, 3)
-    page.goto(f"/rl/jobs/{DONE}/stacks")
+    page.goto(f"/rl/jobs/{DONE}/nodes?show=stacks")
     page.get_by_role("link", name="Rank 0").click()
     page.get_by_text("There is no py-spy on this node").wait_for()
     assert "dump=" in page.url

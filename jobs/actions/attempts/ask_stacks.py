@@ -64,7 +64,7 @@ def _attempt_to_ask(job: Job) -> Attempt:
     if attempt.carrier == Carrier.PULL:
         raise ConflictError(
             f"The nodes of job {job.pk} do not reach this portal, so they cannot be asked from "
-            "here. Reach the node by ssh (the tab Workers says how) and run `py-spy dump --pid` "
+            "here. Reach the node by ssh (the tab Nodes says how) and run `py-spy dump --pid` "
             "with the id of its process."
         )
     return attempt

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.http import Http404
 
 from jobs.permissions import Actor
 from jobs.readers.host_metrics import HostChoice, host_metrics
-from jobs.web.base.access import signed_in
 from jobs.web.base.figures import percent
 from jobs.web.jobs.charts import charts_of, use_chart
 from monarch_client.wire.metrics import Host, Hosts
@@ -34,14 +31,6 @@ class Cell:
     words: str
 
 
-@require_safe
-@signed_in
-def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """Render the tab as it is now."""
-    context = hosts_context(actor, slug, job_id, request.GET)
-    return render(request, "jobs/_hosts.html", context)
-
-
 def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the tab; `query` may choose attempt, rank and the colored figure."""
     attempt, rank = number_in(query, "attempt"), number_in(query, "rank")
@@ -55,6 +44,7 @@ def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
         "slug": slug,
         "job_id": job_id,
         "found": found,
+        "is_final": found.is_final,
         "asked_attempt": attempt,
         "rank": choice.rank,
         "is_grid": is_grid,

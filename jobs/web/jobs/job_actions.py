@@ -115,7 +115,7 @@ def end_gateway_session(
 ) -> HttpResponse:
     """End the session of a program that is attached to the job."""
     job = job_for(actor, slug, job_id)
-    back = reverse("web:job_tab", args=[slug, job_id, "workers"])
+    back = reverse("web:job_tab", args=[slug, job_id, "nodes"])
     done = f"Session {session_id} was ended."
     return attempt_action(
         request, lambda: end_session(actor, job, session_id), back=back, done=done

@@ -1,4 +1,4 @@
-"""The job page: header, ending, stages, and tabs for log, events, workers and more."""
+"""The job page: header, ending, stages, and tabs for log, events, nodes and specification."""
 
 from __future__ import annotations
 
@@ -13,37 +13,27 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor, job_for, project_for
-from jobs.readers.gateway_sessions import attached_programs
 from jobs.readers.job_history import job_history
 from jobs.readers.job_page import JobPage, job_page
 from jobs.readers.named_jobs import named_jobs
 from jobs.readers.removed_logs import removed_logs
 from jobs.readers.wait_explanation import explain_wait
-from jobs.statuses import EVIDENCE, JobStatus, WaitReason
+from jobs.statuses import EVIDENCE, JobKind, JobStatus, StageName, WaitReason
 from jobs.web.base.access import signed_in
 from jobs.web.base.forms import EXTENSIONS
 from jobs.web.base.frame import render_page
-from jobs.web.jobs.hosts_tab import hosts_context, number_in
-from jobs.web.jobs.mesh_tab import mesh_context
-from jobs.web.jobs.stacks_tab import stacks_context
-from jobs.web.jobs.workers_part import workers_part
+from jobs.web.jobs.hosts_tab import number_in
+from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
-from monarch_client.wire.attempts import Attempt
+from monarch_client.wire.attempts import Attempt, Stage
 from monarch_client.wire.jobs import Event
 
 TABS = (
     ("log", "Log"),
     ("events", "Events"),
-    ("workers", "Workers"),
-    ("hosts", "Hosts"),
-    ("mesh", "Mesh"),
-    ("stacks", "Stacks"),
+    ("nodes", "Nodes"),
     ("spec", "Spec"),
 )
-# The tabs that are requested when they are opened.
-_CONTEXTS = {"hosts": hosts_context, "mesh": mesh_context, "stacks": stacks_context}
-# What of an address chooses what is shown.
-_OF_LIVE = ("attempt", "workers")
 EVENTS_SHOWN = 1000
 RANKS_AS_CHIPS = 16
 MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
@@ -77,12 +67,14 @@ def page(
     request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = "log"
 ) -> HttpResponse:
     """Show the whole page with one of its tabs open."""
+    if tab in OLD_TABS:
+        return redirect_old_tab(request, slug, job_id, tab)
     if tab not in dict(TABS):
         raise Http404("A job has no such page.")
     context = page_context(actor, slug, job_id, request.GET)
     project = project_for(actor, slug)
-    if tab in _CONTEXTS:
-        context |= _CONTEXTS[tab](actor, slug, job_id, request.GET)
+    if tab == "nodes":
+        context |= nodes_context(actor, slug, job_id, request.GET)
     context |= {"tab": tab, "tabs": TABS, "project": project, "nav": "jobs"}
     return render_page(request, actor, "jobs/page.html", context, project=project)
 
@@ -96,9 +88,9 @@ def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 
 
 def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of the page; `query` may choose an attempt, and which workers."""
+    """Return the context of the page; `query` may choose an attempt."""
     number = number_in(query, "attempt")
-    found = job_page(actor, slug, job_id, number)
+    found = job_page(actor, slug, job_id)
     # A held job waits for a person alone, and its message names the person.
     waits = found.job.status == JobStatus.QUEUED and found.job.wait_reason != WaitReason.HELD
     shown = _attempt_of(found, number)
@@ -107,20 +99,16 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     is_newest = shown is None or shown == found.attempts[0]
     waiting = explain_wait(actor, job_for(actor, slug, job_id)) if waits else None
     # Who looks at the newest one goes on with the job, to the next.
-    kept = {name: query[name] for name in _OF_LIVE if query.get(name)}
-    if is_newest:
-        kept.pop("attempt", None)
+    kept = {} if is_newest or shown is None else {"attempt": shown.number}
     return {
         "page": found,
         "job": found.job,
         "attempt": shown,
         "is_newest": is_newest,
         "waiting": waiting,
+        "headline": _headline(found.job.status, shown),
         "named": named_jobs(actor, found.job.wait_message, waiting.sentence if waiting else ""),
-        "workers": workers_part(
-            shown.workers if shown else [], found.job.num_nodes, query.get("workers", "")
-        ),
-        "sessions": attached_programs(actor, slug, job_id),
+        "stages": _stages_of(found.job.kind, shown),
         "live_query": urlencode(kept),
         "log_removed": removed_logs(job_id, None if is_newest or not shown else shown.number),
         "lowest_priority": LOWEST_PRIORITY,
@@ -142,6 +130,23 @@ def _attempt_of(found: JobPage, number: int | None) -> Attempt | None:
         if attempt.number == number:
             return attempt
     raise Http404(f"This job has no attempt {number}.")
+
+
+def _headline(status: str, attempt: Attempt | None) -> str:
+    """Return the diagnosis as the headline of a failed job; empty if there is none."""
+    is_known = status == JobStatus.FAILED and attempt and attempt.diagnosis
+    return attempt.diagnosis.title if is_known and attempt and attempt.diagnosis else ""
+
+
+def _stages_of(kind: str, attempt: Attempt | None) -> list[Stage]:
+    """Return the stages to show: a plain job has no Monarch workers to wait for."""
+    has_workers = kind == JobKind.MONARCH
+    stages = attempt.stages if attempt else []
+    return [
+        stage
+        for stage in stages
+        if has_workers or stage.name != StageName.WORKERS or stage.started_at
+    ]
 
 
 def _evidence(attempt: Attempt | None, events: list[Event]) -> str:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor
 from jobs.readers.mesh import has_failed, job_mesh
-from jobs.web.base.access import signed_in
 from jobs.web.jobs.hosts_tab import number_in
 from monarch_client.runner.vocabulary import mesh_states
 from monarch_client.wire.mesh import Mesh, MeshActor, MeshHost, MeshProc
@@ -66,21 +61,19 @@ class Branch:
     hidden: int
 
 
-@require_safe
-@signed_in
-def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """Render the tab as it is now."""
-    return render(request, "jobs/_mesh.html", mesh_context(actor, slug, job_id, request.GET))
-
-
 def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of the tab; `query` may choose an attempt."""
+    """Return the context of the tab; `query` may choose an attempt and a node."""
     found = job_mesh(actor, slug, job_id, number_in(query, "attempt"))
+    rank = number_in(query, "rank")
+    if rank is not None:
+        found = _of_node(found, rank)
     branches, grid = _branches(found), _grid(found.hosts)
     return {
         "slug": slug,
         "job_id": job_id,
         "mesh": found,
+        "mesh_rank": rank,
+        "is_final": found.is_final,
         "grid": grid,
         "hosts_beside_grid": len(found.hosts) - len(grid),
         "unwell_beside_grid": sum(map(_is_unwell, found.hosts)) - sum(map(_is_unwell, grid)),
@@ -89,6 +82,16 @@ def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "mesh_summary": _summary(found),
         "failures": sum(change.is_failure for change in found.changes),
     }
+
+
+def _of_node(found: Mesh, rank: int) -> Mesh:
+    """Return the part of the meshes on the node of a rank."""
+    return replace(
+        found,
+        left_out=0,
+        hosts=[host for host in found.hosts if host.rank == rank],
+        changes=[change for change in found.changes if change.rank == rank],
+    )
 
 
 def _grid(hosts: list[MeshHost]) -> list[MeshHost]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from jobs.actions.attempts.ask_stacks import ask_stacks
 from jobs.permissions import Actor, job_for, require_stacks
@@ -19,20 +19,13 @@ from jobs.web.base.forms import StacksForm
 from jobs.web.jobs.hosts_tab import number_in
 
 
-@require_safe
-@signed_in
-def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """Render the tab as it is now."""
-    return render(request, "jobs/_stacks.html", stacks_context(actor, slug, job_id, request.GET))
-
-
 @require_POST
 @signed_in
 def ask(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
     """Request the dump of the form, and show it as soon as it comes."""
     job = job_for(actor, slug, job_id)
     require_stacks(actor, job)
-    back = reverse("web:job_tab", args=[slug, job_id, "stacks"])
+    back = reverse("web:job_tab", args=[slug, job_id, "nodes"]) + "?show=stacks"
     form = StacksForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose a rank of the job and, optionally, a process id.")
@@ -57,6 +50,7 @@ def stacks_context(
         "slug": slug,
         "job_id": job_id,
         "stacks": found,
+        "is_final": found.is_final,
         "asked_attempt": attempt_number,
         "stack_rank": rank,
         "last_rank": found.ranks - 1,

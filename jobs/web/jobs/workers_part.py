@@ -79,7 +79,7 @@ def _summary(workers: list[Worker], num_nodes: int) -> str:
     missing = num_nodes - len(workers)
     if missing > 0:
         parts.append(f"{missing} not heard of")
-    said = f"{max(num_nodes, len(workers))} workers: {', '.join(parts)}."
+    said = f"{max(num_nodes, len(workers))} nodes: {', '.join(parts)}."
     codes = Counter(worker.exit_code for worker in workers if worker.exit_code is not None)
     if not codes:
         return said

@@ -37,7 +37,7 @@ def job(living):
 @pytest.mark.feature("S3.4")
 def test_a_terminal_types_and_shows_and_ends_with_its_page(people, job):
     page = people("mia")
-    page.goto(f"/rl/jobs/{job}/workers")
+    page.goto(f"/rl/jobs/{job}/nodes")
     page.get_by_role("link", name="Terminal on rank 1").click()
     shown = page.locator(".xterm-rows")
     expect(shown).to_contain_text(f"[job {job} rank 1]", timeout=20_000)

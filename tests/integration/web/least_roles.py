@@ -77,9 +77,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job"): "viewer",
     ("get", "job_live"): "viewer",
     ("get", "job_tab"): "viewer",
-    ("get", "job_hosts_live"): "viewer",
-    ("get", "job_mesh_live"): "viewer",
-    ("get", "job_stacks_live"): "viewer",
+    ("get", "job_nodes_live"): "viewer",
     ("post", "end_session"): "maintainer",  # of another user's; the own: test_job_sessions
     ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
     ("get", "terminal"): "maintainer",  # of another user's job; the own: real/test_terminal

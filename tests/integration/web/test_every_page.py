@@ -40,8 +40,9 @@ PROJECT_PAGES = [
     "/rl/new-schedule",
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/spec",
-    "/rl/jobs/{job}/hosts",
-    "/rl/jobs/{job}/mesh",
+    "/rl/jobs/{job}/nodes",
+    "/rl/jobs/{job}/nodes?show=metrics",
+    "/rl/jobs/{job}/nodes?show=stacks",
     "/rl/jobs/{job}/terminal",
 ]
 MISSING = "/rl/jobs/999999"

@@ -86,6 +86,7 @@ async function load(url) {
     else {
       const parts = await response.text();
       if (place()?.dataset.live === url) morphParts(parts);
+      document.dispatchEvent(new Event("parts-shown"));
       report("live", false);
       if (isHealthy()) say("on", "Live");
       return true;

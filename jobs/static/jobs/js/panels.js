@@ -1,4 +1,5 @@
-// Tabs of a job that are fetched while they are visible and the attempt runs, at a fixed interval.
+// Tabs of a job that are fetched while they are visible and the attempt runs: at a fixed interval,
+// and when the job changes.
 // A panel names its address and its part.
 import { morphParts } from "./morph.js";
 
@@ -45,6 +46,8 @@ function keepFresh(panel) {
 
   new MutationObserver(() => isSeen() && refresh()).observe(panel, { attributeFilter: ["hidden"] });
   document.addEventListener("visibilitychange", () => isSeen() && !isFinal() && refresh());
+  // What changed of the job may have changed its nodes.
+  document.addEventListener("parts-shown", () => isSeen() && !isFinal() && !asked && refresh());
   // A portal that takes longer than that is not asked again before it has answered.
   setInterval(() => isSeen() && !isFinal() && !isGone && !asked && refresh(), PACE_MS);
 }

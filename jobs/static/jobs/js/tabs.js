@@ -22,6 +22,7 @@ for (const tab of tabs) {
   tab.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
+    if (!panelOf(tab).hidden) return;
     show(tab);
     history.replaceState(null, "", tab.href);
   });

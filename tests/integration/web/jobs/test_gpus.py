@@ -63,7 +63,7 @@ def test_the_use_of_all_hosts_over_time_is_a_chart_and_in_rest(viewer, job):
     attempt = make_attempt(job)
     tell_of_hosts(attempt, 2, gpus=1)
     tell_of_use(attempt, [50, 70])
-    assert "All hosts" in viewer.text(f"/rl/jobs/{job.pk}/hosts")
+    assert "All hosts" in viewer.text(f"/rl/jobs/{job.pk}/nodes?show=metrics")
     use = caller_for(viewer.user).get(f"/projects/rl/jobs/{job.pk}/metrics").json()["gpu_use"]
     assert (use["mean"], use["lowest"], len(use["t"])) == ([50, 70], [41, 61], 2)
 

@@ -76,8 +76,9 @@ def test_a_diagnosis_shows_the_line_and_what_helps(viewer, failed):
     found = {"code": "x", "title": "No driver", "evidence": "<libcuda>", "fix": "Run `nvidia-smi`."}
     failed.attempts.filter(number=2).update(diagnosis=found)
     page = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
-    assert "<b>No driver</b>" in page
-    assert "<code>&lt;libcuda&gt;</code>" in page
+    headline = re.search(r'<p class="said">(.*?)</p>', page, re.DOTALL)
+    assert headline is not None and headline[1].strip() == "No driver"
+    assert '<code class="diagnosis-line">&lt;libcuda&gt;</code>' in page
     assert "Run <code>nvidia-smi</code>." in page
     assert "No driver" not in viewer.get(f"/rl/jobs/{failed.pk}?attempt=1").content.decode()
     answer = viewer.get(f"/api/v1/projects/rl/jobs/{failed.pk}/attempts").json()["results"]
@@ -172,23 +173,33 @@ def test_a_stage_that_was_ended_on_purpose_is_no_failure(viewer, failed):
     assert "Run : stopped" in viewer.text(f"/rl/jobs/{failed.pk}")
 
 
-def test_workers_events_and_spec_are_on_the_page_without_any_script(viewer, failed):
-    page = viewer.text(f"/rl/jobs/{failed.pk}/workers")
+def test_nodes_events_and_spec_are_on_the_page_without_any_script(viewer, failed):
+    page = viewer.text(f"/rl/jobs/{failed.pk}/nodes")
     assert "127.64.1.11:22222" in page
     assert "Lost" in page
     assert "Submitted · mia from 203.0.113.9" in page
     assert "name: hello run: echo hello" in page
 
 
-@pytest.mark.parametrize("tab", ["log", "events", "workers", "hosts", "mesh", "stacks", "spec"])
+@pytest.mark.parametrize("tab", ["log", "events", "nodes", "spec"])
 def test_each_tab_has_an_address_that_opens_it(viewer, failed, tab):
     html = viewer.get(f"/rl/jobs/{failed.pk}/{tab}").content.decode()
     opening = html[html.index(f'id="panel-{tab}"') :].split(">", 1)[0]
     assert "hidden" not in opening
-    assert html.count('role="tabpanel"') == 7
+    assert html.count('role="tabpanel"') == 4
     assert (
-        sum(" hidden" in part.split(">", 1)[0] for part in html.split('role="tabpanel"')[1:]) == 6
+        sum(" hidden" in part.split(">", 1)[0] for part in html.split('role="tabpanel"')[1:]) == 3
     )
+
+
+@pytest.mark.parametrize(
+    ("tab", "show"),
+    [("workers", "grid"), ("hosts", "metrics"), ("mesh", "mesh"), ("stacks", "stacks")],
+)
+def test_the_address_of_an_old_tab_leads_to_its_view_of_the_nodes(viewer, failed, tab, show):
+    response = viewer.get(f"/rl/jobs/{failed.pk}/{tab}", {"attempt": "1", "rank": "1"})
+    assert response.status_code == 302
+    assert response["Location"] == f"/rl/jobs/{failed.pk}/nodes?attempt=1&rank=1&show={show}"
 
 
 def test_an_unknown_tab_attempt_or_job_is_not_found(viewer, failed):
@@ -210,7 +221,7 @@ def test_a_stranger_finds_no_job(stranger, failed):
 def test_the_live_parts_all_stand_in_the_first_paint(viewer, failed):
     whole = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
     parts = viewer.get(f"/rl/jobs/{failed.pk}/live").content.decode()
-    for name in ("job-head", "job-ending", "job-stages", "job-events", "job-workers"):
+    for name in ("job-head", "job-ending", "job-stages", "job-events"):
         assert f'id="{name}"' in whole
         assert f'id="{name}"' in parts
 

@@ -29,20 +29,20 @@ def session(project, member) -> GatewaySession:
     return opened
 
 
-def workers(session: GatewaySession, more: str = "workers") -> str:
+def address_of(session: GatewaySession, more: str = "nodes") -> str:
     return f"/rl/jobs/{session.attempt.job_id}/{more}"
 
 
 def test_a_viewer_sees_who_is_attached_and_has_no_button(viewer, session) -> None:
-    text = viewer.text(workers(session))
+    text = viewer.text(address_of(session))
     for part in (session.user.get_username(), "Away", "203.0.113.7", "2.0 MB"):
         assert part in text
-    assert "End session" not in viewer.get(workers(session)).content.decode()
+    assert "End session" not in viewer.get(address_of(session)).content.decode()
 
 
 def test_the_button_ends_the_session_which_then_leaves_the_page(member, session) -> None:
-    assert f"End session {session.pk}" in member.get(workers(session)).content.decode()
-    answer = member.post(workers(session, f"sessions/{session.pk}/end"), follow=True)
+    assert f"End session {session.pk}" in member.get(address_of(session)).content.decode()
+    answer = member.post(address_of(session, f"sessions/{session.pk}/end"), follow=True)
     assert f"Session {session.pk} was ended." in answer.content.decode()
     assert "job-sessions" not in answer.content.decode()
     assert Job.objects.get().events.filter(verb="detach").exists()
@@ -50,7 +50,7 @@ def test_the_button_ends_the_session_which_then_leaves_the_page(member, session)
 
 def test_a_page_without_sessions_has_no_table(member, session) -> None:
     GatewaySession.objects.all().delete()
-    assert "job-sessions" not in member.get(workers(session)).content.decode()
+    assert "job-sessions" not in member.get(address_of(session)).content.decode()
 
 
 def test_a_portal_without_the_code_of_terminals_says_what_to_install(

@@ -1,4 +1,4 @@
-"""/{project}/jobs/{id}/mesh: failures, the grid of hosts and procs, the tree of actors."""
+"""/{project}/jobs/{id}/nodes, mesh: failures, the grid of hosts and procs, the tree of actors."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) 
     token = attempt_token(attempt.job_id, attempt.number)
     ingest_frames(attempt.pk, token, body(frame(1, rank=1, text="the final line")))
     tell(attempt, host(0), host(1, procs=[proc("other<p2>"), dead()]))
-    page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh")
     assert "2 hosts, 3 procs, 3 actors: 1 dead" in page
     assert "1 failure" in page
     assert "404 not_found: no agent" in page
     assert "the final line" in page
-    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh").content.decode()
     # In the tree it is open.
     assert opening_of(html, "host<h1>", "trainers<p1>").endswith("open>")
     assert not opening_of(html, "host<h1>", "other<p2>").endswith("open>")
@@ -70,22 +70,22 @@ def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) 
 def test_the_failure_of_an_actor_is_shown_as_text(viewer, attempt) -> None:
     bad = actor(state="failed", why="ValueError: <script>alert(1)</script>")
     tell(attempt, host(0, procs=[proc(state="poisoned", actors=[bad])]))
-    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh").content.decode()
     assert "ValueError: &lt;script&gt;" in html
     assert "<script>alert" not in html
 
 
 def test_the_part_that_lives_is_the_part_of_the_first_paint(viewer, attempt) -> None:
     tell(attempt)
-    whole = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
-    part = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live").content.decode()
+    whole = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh").content.decode()
+    part = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes/live?show=mesh").content.decode()
     assert re.search(r'<section class="mesh-tree".*</section>', part, re.DOTALL)[0] in whole
 
 
 def test_many_procs_are_a_grid_and_a_tree_of_those_that_matter(viewer, attempt) -> None:
     hosts = [host(rank, procs=[proc(f"p<{n}>") for n in range(8)]) for rank in range(199)]
     tell(attempt, *hosts, host(199, procs=[dead()]))
-    response = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live")
+    response = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes/live?show=mesh")
     html = response.content.decode()
     assert len(response.content) < LARGEST_PAGE
     assert html.count('class="m-alive"') == 199 * 8
@@ -106,7 +106,7 @@ def test_what_failed_and_its_actors_are_not_listed_without_end(viewer, attempt) 
     crowded = proc("full<p>", actors=[*(actor(f"a<{n}>") for n in range(400)), failed])
     lost = [dead(f"p<{n}>") for n in range(MOST_FAILED_IN_TREE + 50)]
     tell(attempt, host(0, procs=[crowded, *lost]))
-    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live").content.decode()
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes/live?show=mesh").content.decode()
     assert opening_of(html, "host<h0>", "full<p>", "last<a>")
     assert f"And {401 - MOST_ACTORS_OF_PROC} more, not listed here." in html
     assert "And 51 more procs, not listed here." in html
@@ -115,13 +115,13 @@ def test_what_failed_and_its_actors_are_not_listed_without_end(viewer, attempt) 
 
 def test_a_host_that_was_never_queried_is_not_called_healthy(viewer, attempt) -> None:
     tell(attempt, host(0, procs=[proc(), proc("p<2>", state="unknown", actors=[])]))
-    path = f"/rl/jobs/{attempt.job_id}/mesh"
+    path = f"/rl/jobs/{attempt.job_id}/nodes?show=mesh"
     assert "1 host, 2 procs, 1 actor: 1 unknown" in viewer.text(path)
 
 
 def test_what_is_only_counted_is_not_called_well(viewer, attempt) -> None:
     tell(attempt, host(0, left_out=7), left_out=3)
-    page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh")
     assert "4 hosts, 8 procs, 1 actor: all well that are listed" in page
     assert "and 7 more, not listed" in page
     assert "And 3 more hosts, not listed." in page
@@ -130,7 +130,7 @@ def test_what_is_only_counted_is_not_called_well(viewer, attempt) -> None:
 def test_silence_is_reported_as_unknown(viewer, attempt) -> None:
     tell(attempt)
     MeshTree.objects.update(at=clock.now() - timedelta(minutes=5))
-    page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh")
     assert "How the meshes are now is not known" in page
     assert "alive" not in page
 
@@ -139,18 +139,16 @@ def test_after_the_end_it_is_what_was_reported_last(viewer, attempt) -> None:
     tell(attempt)
     Attempt.objects.update(ended_at=clock.now())
     Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
-    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh").content.decode()
     assert "as last reported" in html
-    assert 'id="job-mesh" data-final' in html
+    assert 'id="job-nodes" data-final' in html
 
 
 def test_before_anything_was_reported_the_page_says_so(viewer, attempt) -> None:
-    path = f"/rl/jobs/{attempt.job_id}/mesh"
+    path = f"/rl/jobs/{attempt.job_id}/nodes?show=mesh"
     assert "No meshes yet" in viewer.text(path)
-    Job.objects.update(kind=JobKind.PLAIN)
-    assert "This is a plain job" in viewer.text(path)
 
 
 @pytest.mark.parametrize("query", ["attempt=7", "attempt=x"])
 def test_what_is_not_there_is_not_found(viewer, attempt, query) -> None:
-    assert viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live?{query}").status_code == 404
+    assert viewer.get(f"/rl/jobs/{attempt.job_id}/nodes/live?show=mesh&{query}").status_code == 404

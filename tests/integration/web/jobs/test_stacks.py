@@ -1,4 +1,4 @@
-"""/{project}/jobs/{id}/stacks: the form, the request, and the stacks of the processes."""
+"""/{project}/jobs/{id}/nodes, stacks: the form, the request, and the stacks of the processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ def attempt(project, member) -> Attempt:
 
 
 def tab(of: Attempt, more: str = "") -> str:
-    return f"/rl/jobs/{of.job_id}/stacks{more}"
+    return f"/rl/jobs/{of.job_id}/nodes{more}?show=stacks"
+
+
+def ask(of: Attempt) -> str:
+    return f"/rl/jobs/{of.job_id}/stacks/ask"
 
 
 def done(of: Attempt, **fields) -> StackDump:
@@ -38,7 +42,7 @@ def done(of: Attempt, **fields) -> StackDump:
 
 
 def test_the_form_asks_and_the_tab_shows_that_it_waits(member, attempt) -> None:
-    answer = member.post(tab(attempt, "/ask"), {"rank": "2", "pid": ""}, follow=True)
+    answer = member.post(ask(attempt), {"rank": "2", "pid": ""}, follow=True)
     assert answer.redirect_chain == [(tab(attempt), 302)]
     (dump,) = StackDump.objects.all()
     assert (dump.rank, dump.pid, dump.asked_by) == (2, None, member.user)
@@ -57,7 +61,7 @@ def test_of_several_the_newest_is_open_and_another_can_be_chosen(viewer, attempt
     old = done(attempt, rank=1, processes=[{**PROCESS, "text": "the old one"}])
     done(attempt)
     assert "the old one" not in viewer.text(tab(attempt))
-    live = viewer.text(tab(attempt, "/live"), dump=old.pk)
+    live = viewer.text(tab(attempt, "/live") + f"&dump={old.pk}")
     assert "the old one" in live
     assert "waits_for_nobody" not in live
 
@@ -71,25 +75,25 @@ def test_a_failure_says_why(viewer, attempt) -> None:
 
 @pytest.mark.parametrize("form", [{}, {"rank": "x"}, {"rank": "-1"}, {"rank": "0", "pid": "zero"}])
 def test_an_invalid_rank_is_reported_and_nothing_is_requested(member, attempt, form) -> None:
-    answer = member.post(tab(attempt, "/ask"), form, follow=True)
+    answer = member.post(ask(attempt), form, follow=True)
     assert "Choose a rank of the job" in text_of(answer)
     assert not StackDump.objects.exists()
 
 
 def test_obstacles_are_named_on_the_page(member, attempt) -> None:
     Attempt.objects.update(carrier=Carrier.PULL)
-    answer = member.post(tab(attempt, "/ask"), {"rank": "0"}, follow=True)
+    answer = member.post(ask(attempt), {"rank": "0"}, follow=True)
     assert "do not reach this portal" in text_of(answer)
 
 
 def test_who_may_not_ask_is_refused(viewer, attempt) -> None:
-    assert viewer.post(tab(attempt, "/ask"), {"rank": "0"}).status_code == 403
+    assert viewer.post(ask(attempt), {"rank": "0"}).status_code == 403
 
 
 def test_a_worker_leads_to_the_stacks_of_its_rank(member, attempt) -> None:
-    html = member.get(f"/rl/jobs/{attempt.job_id}/workers").content.decode()
-    assert f'href="{tab(attempt)}?rank=2"' in html
-    assert 'value="2"' in member.get(tab(attempt), {"rank": "2"}).content.decode()
+    html = member.get(f"/rl/jobs/{attempt.job_id}/nodes").content.decode()
+    assert 'href="?show=stacks&amp;rank=2"' in html
+    assert 'value="2"' in member.get(tab(attempt) + "&rank=2").content.decode()
 
 
 def test_a_part_that_will_not_change_says_so(viewer, attempt) -> None:

@@ -144,17 +144,17 @@ def test_while_a_thousand_hosts_run_page_and_answers_are_right_and_small(
 ):
     path, base = f"/rl/jobs/{attempt.job_id}", f"/projects/rl/jobs/{attempt.job_id}"
     # Sent again with every change of the job, and at the start of every page.
-    live = content(viewer.get, f"{path}/live", LARGEST_PART)
-    assert "1000 workers: 1000 running." in live
+    content(viewer.get, f"{path}/live", LARGEST_PART)
+    live = content(viewer.get, f"{path}/nodes/live", LARGEST_PART)
+    assert "1000 nodes: 1000 running." in live
     assert rows_of(live) == list(range(100))
-    assert rows_of(content(viewer.get, path, LARGEST_PAGE)) == list(range(100))
+    assert rows_of(content(viewer.get, f"{path}/nodes", LARGEST_PAGE)) == list(range(100))
     for begin in (0, 500, 900):
-        html = content(viewer.get, f"{path}/workers", LARGEST_PAGE, workers=str(begin))
+        html = content(viewer.get, f"{path}/nodes", LARGEST_PAGE, workers=str(begin))
         assert rows_of(html) == list(range(begin, begin + 100))
-        assert f"live?workers={begin}" in html
-    hosts = content(viewer.get, f"{path}/hosts/live", LARGEST_PART)
+    hosts = content(viewer.get, f"{path}/nodes/live", LARGEST_PART, show="metrics")
     assert "<b>1000 hosts</b> now: mean GPU 50 %" in hosts
-    mesh = content(viewer.get, f"{path}/mesh/live", LARGEST_MESH)
+    mesh = content(viewer.get, f"{path}/nodes/live", LARGEST_MESH, show="mesh")
     assert "1000 hosts, 2000 procs, 2000 actors: 1 dead" in mesh
     assert "Rank 900" in mesh and "And 800 more hosts, all healthy." in " ".join(mesh.split())
     content(api.get, f"{base}/metrics", LARGEST_ANSWER)
@@ -208,8 +208,8 @@ def test_of_a_thousand_hosts_each_exit_code_and_each_loss_is_counted(viewer, api
         rank: ("LOST", None) if rank in LOST else ("EXITED", FAILED.get(rank, 0))
         for rank in range(HOSTS)
     }
-    html = content(viewer.get, f"/rl/jobs/{job.pk}/workers", LARGEST_PAGE)
-    assert "1000 workers: 997 exited, 3 lost. Exit code 0 on 994, 1 on 2, 3 on 1." in html
+    html = content(viewer.get, f"/rl/jobs/{job.pk}/nodes", LARGEST_PAGE)
+    assert "1000 nodes: 997 exited, 3 lost. Exit code 0 on 994, 1 on 2, 3 on 1." in html
     assert rows_of(html) == sorted([*LOST, *FAILED])
     assert "Unhealthy: 6" in html
     log = api.get(f"/projects/rl/jobs/{job.pk}/logs", {"before": "end", "limit": 10}).json()

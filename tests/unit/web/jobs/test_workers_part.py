@@ -26,7 +26,7 @@ def test_silent_workers_and_rare_exit_codes_are_counted_as_well():
     many += [worker(rank, "RUNNING", None) for rank in range(len(many), 150)]
     part = workers_part(many, 200, "")
     assert part.summary == (
-        "200 workers: 139 running, 11 exited, 50 not heard of. "
+        "200 nodes: 139 running, 11 exited, 50 not heard of. "
         "Exit code 9 on 3, 1 on 1, 2 on 1, 3 on 1, 4 on 1, others on 4."
     )
     assert part.rows == many[:11]

@@ -1,0 +1,51 @@
+"""The nodes of an attempt: the worker of each, and the last metrics of its host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobs.permissions import Actor, job_for
+from jobs.readers.chosen_attempt import chosen_attempt
+from jobs.readers.host_metrics import HostChoice, HostView, host_metrics
+from jobs.readers.job_page import workers_of
+from monarch_client.wire.attempts import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node. `host` is None until it has reported."""
+
+    worker: Worker
+    host: HostView | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodesView:
+    """The nodes of an attempt, by rank. `attempt` is None before the first one."""
+
+    attempt: int | None
+    is_over: bool
+    is_final: bool
+    num_nodes: int
+    nodes: list[NodeView]
+
+
+def job_nodes(actor: Actor, slug: str, job_id: int, number: int | None = None) -> NodesView:
+    """Return the nodes of an attempt, the newest unless `number` names one.
+
+    NotFoundError as for `job_for`, or for an attempt that does not exist.
+    """
+    job = job_for(actor, slug, job_id)
+    attempt = chosen_attempt(job, number)
+    found = host_metrics(actor, slug, job_id, HostChoice(number))
+    hosts = {host.rank: host for host in found.hosts if isinstance(host, HostView)}
+    return NodesView(
+        attempt=found.attempt,
+        is_over=found.is_over,
+        is_final=found.is_final,
+        num_nodes=job.num_nodes,
+        nodes=[
+            NodeView(worker, hosts.get(worker.rank))
+            for worker in (workers_of(attempt) if attempt else [])
+        ],
+    )
