@@ -45,6 +45,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+# Of a specification, in one line.
+_MOST_ERRORS = 3
+
 
 class PortalError(Exception):
     """An error that is reported to the caller. The docstring is the default message."""
@@ -60,6 +63,13 @@ class PortalError(Exception):
     def message(self) -> str:
         """The sentence shown to people."""
         return str(self)
+
+    @property
+    def summary(self) -> str:
+        """The message in one line; of a specification, its first errors instead of their number."""
+        errors = self.data.get("errors") or [{"message": self.message}]
+        more = f" And {len(errors) - _MOST_ERRORS} more." if len(errors) > _MOST_ERRORS else ""
+        return " ".join(row["message"] for row in errors[:_MOST_ERRORS]) + more
 
 
 class NotFoundError(PortalError):

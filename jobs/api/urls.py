@@ -11,6 +11,7 @@ from jobs.api.base.names import NameConverter
 from jobs.api.clusters import cloud_views, cluster_views, infra_views
 from jobs.api.jobs import (
     array_views,
+    bulk_view,
     extend_views,
     gateway_views,
     history_views,
@@ -69,6 +70,7 @@ urlpatterns = [
     path(f"{_PROJECT}/jobs", job_views.JobListView.as_view(), name="jobs"),
     path(f"{_PROJECT}/jobs/validate", job_views.JobValidateView.as_view(), name="validate"),
     path(f"{_PROJECT}/jobs/batch", array_views.JobBatchView.as_view(), name="batch"),
+    path(f"{_PROJECT}/jobs/actions", bulk_view.JobBulkView.as_view(), name="bulk"),
     path(_ARRAY, array_views.ArrayView.as_view(), name="array"),
     path(f"{_ARRAY}/actions/cancel", array_views.ArrayCancelView.as_view(), name="array_cancel"),
     path(

@@ -102,6 +102,14 @@ def rows_of(actor: Actor, project: Project, jobs: Sequence[Job]) -> list[wire.Jo
     return [job_row(found[job.pk], rights) for job in jobs if job.pk in found]
 
 
+def rows_by_number(actor: Actor, project: Project, numbers: Sequence[int]) -> list[wire.Job]:
+    """Return the rows of the jobs with these numbers that the actor may see, newest first."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    rights = Rights.of(actor, project)
+    jobs = with_attempts(jobs_of(actor, project).filter(pk__in=numbers).order_by("-pk"))
+    return [job_row(job, rights) for job in jobs]
+
+
 def _page(jobs: QuerySet[Job], cursor: str | None, limit: int) -> tuple[list[Job], bool, bool]:
     """Return the jobs of one page, and whether there are older and newer ones beyond it."""
     direction, pivot = _parse_cursor(cursor)

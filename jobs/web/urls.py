@@ -9,6 +9,7 @@ from jobs.web.base import live
 from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
     array_pages,
+    bulk_pages,
     job_actions,
     job_pages,
     nodes_tab,
@@ -83,6 +84,8 @@ urlpatterns = [
     path("<slug:slug>/jobs", table_page.job_table_page, name="jobs"),
     path("<slug:slug>/jobs/stream", table_stream.job_table_stream, name="jobs_stream"),
     path("<slug:slug>/jobs/live", table_page.live, name="jobs_live"),
+    path("<slug:slug>/jobs/bulk", bulk_pages.bulk, name="bulk"),
+    path("<slug:slug>/jobs/bulk/done", bulk_pages.done, name="bulk_done"),
     path("<slug:slug>/jobs/new", submit_page.submit, name="submit"),
     path("<slug:slug>/jobs/plan", plan_part.plan, name="plan"),
     path(_ARRAY, array_pages.page, name="array"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -22,7 +22,13 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say
 from monarch_client.errors import RefusedError
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.wire.bulk import REFUSED, JobOutcome
 
+RERUN_COLUMNS: dict[str, Callable[[JobOutcome], str]] = {
+    "JOB": lambda outcome: str(outcome.job),
+    "NEW JOB": lambda outcome: str(outcome.new_job),
+    "NAME": lambda outcome: outcome.name,
+}
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -33,9 +39,7 @@ T = TypeVar("T")
 @pass_session
 def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
     """Cancel jobs. Queued ones end at once, others are stopped."""
-    slug = session.project(project)
-    for job in each_of(job_ids, lambda job_id: session.client.cancel(slug, job_id)):
-        say(f"Job {job.id}: {job.status_label}")
+    act(session, project, "cancel", job_ids)
 
 
 @click.command()
@@ -44,9 +48,7 @@ def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> N
 @pass_session
 def hold(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
     """Keep queued jobs from starting until they are released. They keep their position."""
-    slug = session.project(project)
-    for job in each_of(job_ids, lambda job_id: session.client.hold(slug, job_id)):
-        say(f"Job {job.id}: {job.wait_message}")
+    act(session, project, "hold", job_ids)
 
 
 @click.command()
@@ -55,9 +57,7 @@ def hold(session: Session, job_ids: tuple[int, ...], project: str | None) -> Non
 @pass_session
 def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
     """Release held jobs."""
-    slug = session.project(project)
-    for job in each_of(job_ids, lambda job_id: session.client.release(slug, job_id)):
-        say(f"Job {job.id}: {job.status_label}, not held")
+    act(session, project, "release", job_ids)
 
 
 @click.command()
@@ -69,9 +69,7 @@ def prioritize(
     session: Session, job_ids: tuple[int, ...], priority: int, project: str | None
 ) -> None:
     """Change the PRIORITY of queued jobs, 0 to 100; higher comes first."""
-    slug = session.project(project)
-    for job in each_of(job_ids, lambda job_id: session.client.prioritize(slug, job_id, priority)):
-        say(f"Job {job.id}: {job.status_label}, priority {job.priority}")
+    act(session, project, "prioritize", job_ids, priority=priority)
 
 
 @click.command()
@@ -87,7 +85,7 @@ def extend(session: Session, job_id: int, duration: str, project: str | None) ->
 
 
 @click.command()
-@job_argument
+@jobs_argument
 @project_option
 @click.option("--follow/--detach", "-f/-d", default=False, help="Show the log until it ends.")
 @drop_deleted_option
@@ -95,16 +93,25 @@ def extend(session: Session, job_id: int, duration: str, project: str | None) ->
 @pass_session
 def rerun(
     session: Session,
-    job_id: int,
+    job_ids: tuple[int, ...],
     project: str | None,
     output: Output,
     *,
     follow: bool,
     drop_deleted: bool,
 ) -> None:
-    """Submit a job's specification again as a new job."""
+    """Submit the specifications of jobs again as new jobs."""
+    if len(job_ids) > 1:
+        if follow:
+            raise click.UsageError("--follow takes one job.")
+        outcomes = session.client.act_on_jobs(
+            session.project(project), "rerun", job_ids, drop_deleted=drop_deleted
+        )
+        output.rows([each for each in outcomes if each.new_job], RERUN_COLUMNS, key="new_job")
+        exit_if_refused(outcomes)
+        return
     slug = session.project(project)
-    job = session.client.rerun(slug, job_id, drop_deleted=drop_deleted)
+    job = session.client.rerun(slug, job_ids[0], drop_deleted=drop_deleted)
     output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
     if follow:
         click.get_current_context().exit(JobView(session.client, job).follow())
@@ -117,17 +124,30 @@ def rerun(
 @pass_session
 def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, yes: bool) -> None:
     """Delete ended jobs with their logs permanently."""
-    slug = session.project(project)
     if not yes:
         names = ", ".join(map(str, job_ids))
         click.confirm(f"Remove job {names} with log and history?", abort=True, err=True)
+    act(session, project, "delete", job_ids)
 
-    def remove(job_id: int) -> int:
-        session.client.delete(slug, job_id)
-        return job_id
 
-    for job_id in each_of(job_ids, remove):
-        say(f"Job {job_id}: removed")
+def act(
+    session: Session, project: str | None, action: str, job_ids: tuple[int, ...], **options: Any
+) -> None:
+    """Apply `action` to the jobs and print the outcome of each. Exits if any was refused."""
+    outcomes = session.client.act_on_jobs(session.project(project), action, job_ids, **options)
+    for outcome in outcomes:
+        if outcome.result != REFUSED:
+            say(f"Job {outcome.job}: {outcome.message}")
+    exit_if_refused(outcomes)
+
+
+def exit_if_refused(outcomes: Sequence[JobOutcome]) -> None:
+    """Print why jobs were refused, and exit if any was."""
+    refused = [outcome for outcome in outcomes if outcome.result == REFUSED]
+    for outcome in refused:
+        complain(outcome.message)
+    if refused:
+        click.get_current_context().exit(PORTAL_TROUBLE)
 
 
 def each_of(items: Iterable[K], act: Callable[[K], T]) -> Iterator[T]:

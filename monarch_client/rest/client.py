@@ -16,6 +16,7 @@ from monarch_client import wire
 from monarch_client.errors import MissingError, NotSignedInError
 from monarch_client.rest.array_calls import ArrayCalls
 from monarch_client.rest.bodies import rerun_body, spec_body
+from monarch_client.rest.bulk_calls import BulkCalls
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_log, decode_page
 from monarch_client.rest.gateway_calls import GatewayCalls
@@ -29,7 +30,15 @@ UPLOAD_TIMEOUT_S = 600.0
 ARCHIVE_TYPE = "application/gzip"
 
 
-class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleCalls):
+class PortalClient(
+    ArrayCalls,
+    BulkCalls,
+    GatewayCalls,
+    MachineCalls,
+    ProjectCalls,
+    QueueCalls,
+    ScheduleCalls,
+):
     """One user of one portal. `options` are those of `Connection`."""
 
     def __init__(self, url: str, token: str, **options: Any) -> None:

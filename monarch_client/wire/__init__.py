@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from monarch_client.wire import (
         account,
         attempts,
+        bulk,
         clusters,
         gateway,
         jobs,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "account",
     "attempts",
+    "bulk",
     "clusters",
     "gateway",
     "jobs",

@@ -100,6 +100,25 @@ def tables(camera: Camera) -> None:
     camera.at("/rl/jobs?q=nothing-like-it", "table-no-match", "#live-state[data-state=on]")
     page.get_by_label("Account: ada").click()
     camera.take("account-menu")
+    selected(camera)
+
+
+def selected(camera: Camera) -> None:
+    page = camera.page
+    page.goto("/rl/jobs")
+    page.locator("#live-state[data-state=on]").wait_for()
+    for number in (131, team.HELD, team.FAILED):
+        page.get_by_label(f"Select job {number}", exact=True).check()
+    camera.take("table-selected")
+    page.get_by_role("button", name="Priority").click()
+    page.get_by_role("heading", name="Change the priority of 2 jobs?").wait_for()
+    camera.take("bulk-confirm")
+    page.get_by_label("Priority").fill("80")
+    page.get_by_role("button", name="Change the priority of 2 jobs").click()
+    page.get_by_role("heading", name="2 jobs prioritized").wait_for()
+    camera.take("bulk-done")
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Priority changed from 80 to").first.wait_for()
 
 
 def submitting(camera: Camera, faults) -> None:

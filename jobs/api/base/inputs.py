@@ -7,11 +7,14 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from jobs.actions.jobs.bulk import BulkAction
 from jobs.actions.jobs.submit import MOST_DOCUMENTS
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus
+from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.wire.bulk import BULK_LIMIT
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
@@ -57,6 +60,34 @@ class BatchBody(serializers.Serializer[Any]):
         """Require exactly one of `specs` and `spec`."""
         if len(attrs) != 1:
             raise serializers.ValidationError("Give either specs or spec.")
+        return attrs
+
+
+class BulkBody(serializers.Serializer[Any]):
+    """An action, and the jobs to act on."""
+
+    action = serializers.ChoiceField(choices=[action.value for action in BulkAction])
+    jobs = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**62),
+        min_length=1,
+        max_length=BULK_LIMIT,
+        help_text="Their numbers.",
+    )
+    priority = serializers.IntegerField(
+        required=False,
+        min_value=LOWEST_PRIORITY,
+        max_value=HIGHEST_PRIORITY,
+        help_text="For prioritize alone.",
+    )
+    drop_deleted = FlagField(
+        default=False, help_text="For rerun: leave out dependencies on jobs that were deleted."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Require a priority where it is the point, and nowhere else."""
+        if (attrs["action"] == BulkAction.PRIORITIZE) != ("priority" in attrs):
+            message = "Give priority with the action prioritize, and with no other."
+            raise serializers.ValidationError({"priority": message})
         return attrs
 
 

@@ -20,8 +20,6 @@ from jobs.models import User
 from jobs.permissions import Actor
 from jobs.web.base.frame import render_page
 
-# Of a specification, in one message.
-MOST_ERRORS = 3
 P = ParamSpec("P")
 PageView = Callable[Concatenate[HttpRequest, Actor, P], HttpResponse]
 
@@ -63,15 +61,8 @@ def attempt_action(
     except (NotFoundError, PermissionDeniedError):
         raise
     except PortalError as error:
-        messages.error(request, words_of(error))
+        messages.error(request, error.summary)
     else:
         if done:
             messages.success(request, done)
     return redirect(back)
-
-
-def words_of(error: PortalError) -> str:
-    """Return what is wrong in one line: the errors of a specification instead of their number."""
-    errors = error.data.get("errors") or [{"message": error.message}]
-    more = f" And {len(errors) - MOST_ERRORS} more." if len(errors) > MOST_ERRORS else ""
-    return " ".join(row["message"] for row in errors[:MOST_ERRORS]) + more

@@ -20,7 +20,7 @@ from jobs.actions.jobs.rerun import rerun_job
 from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
 from jobs.models import Job
 from jobs.permissions import Actor, job_for, require_extend, require_prioritize
-from jobs.web.base.access import attempt_action, signed_in, words_of
+from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.forms import ExtendForm, PriorityForm
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
@@ -84,7 +84,7 @@ def rerun(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRes
     try:
         again = rerun_job(actor, job, drop_deleted="drop_deleted" in request.POST)
     except InvalidSpecError as error:
-        messages.error(request, f"{words_of(error)} Fix it here, then submit.")
+        messages.error(request, f"{error.summary} Fix it here, then submit.")
         return redirect(f"{reverse('web:submit', args=[slug])}?from={job_id}")
     except StorageFullError as error:
         messages.error(request, error.message)

@@ -25,7 +25,7 @@ from jobs.errors import BackendError, ConflictError, InvalidSpecError, StorageFu
 from jobs.models import Project, Schedule
 from jobs.permissions import Actor, Verb, may, project_for, require, require_schedule
 from jobs.readers.schedules import schedule_list, schedule_named, schedule_page, zone_names
-from jobs.web.base.access import attempt_action, signed_in, words_of
+from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.forms import ScheduleForm
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.submit_page import first_source
@@ -109,7 +109,7 @@ def run(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> Ht
     try:
         job = run_now(actor, schedule)
     except (BackendError, ConflictError, InvalidSpecError, StorageFullError) as error:
-        messages.error(request, words_of(error))
+        messages.error(request, error.summary)
     else:
         return redirect("web:job", slug=slug, job_id=job.pk)
     return redirect("web:schedule", slug=slug, schedule_name=schedule_name)

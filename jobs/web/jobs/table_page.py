@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.errors import InvalidCursorError
 from jobs.models import Project
-from jobs.permissions import Actor, Verb, may, project_for
+from jobs.permissions import Actor, Verb, project_for, verbs_of
 from jobs.readers.job_table import JobFilter, gpu_types, job_table, status_counts
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.base.access import signed_in
@@ -67,6 +67,7 @@ def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str,
     wanted = filter_of(query)
     table = job_table(actor, project, wanted, cursor=query.get("cursor") or None, limit=PAGE_SIZE)
     counts = status_counts(actor, project)
+    verbs = verbs_of(actor, project)
     return {
         "project": project,
         "nav": "jobs",
@@ -82,7 +83,8 @@ def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str,
         "next_query": _query(query, keep_cursor=True, cursor=table.next),
         "previous_query": _query(query, keep_cursor=True, cursor=table.previous),
         "live_query": _query(query, keep_cursor=True),
-        "may_submit": may(actor, Verb.SUBMIT_JOB, project),
+        "may_submit": Verb.SUBMIT_JOB in verbs,
+        "may_delete": Verb.DELETE_JOB in verbs,
     }
 
 

@@ -36,7 +36,10 @@ def nothing(_project: Project, _user: User) -> Parts:
 
 @dataclass(frozen=True)
 class Operation:
-    """`verb` is its name in the audit log; `needs` makes rows and returns parts of the path."""
+    """`verb` is its name in the audit log; `needs` makes rows and returns parts of the path.
+
+    A `body` that depends on these rows is a function of the parts.
+    """
 
     verb: str
     body: Any = field(default_factory=dict)
@@ -150,6 +153,9 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("delete", "member"): Operation("remove_member", needs=of_member),
     ("post", "jobs"): Operation("submit", {"spec": SPEC}),
     ("post", "batch"): Operation("submit", {"specs": [SPEC]}),
+    ("post", "bulk"): Operation(
+        "cancel", lambda parts: {"action": "cancel", "jobs": [parts["job_id"]]}, QUEUED
+    ),
     ("post", "array_cancel"): Operation("cancel", needs=of_array(JobStatus.QUEUED)),
     ("post", "array_rerun_failed"): Operation("rerun_failed", needs=of_array(JobStatus.FAILED)),
     ("delete", "job"): Operation("delete_job", needs=of_job(status=JobStatus.SUCCEEDED)),

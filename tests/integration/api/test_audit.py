@@ -64,7 +64,9 @@ def test_an_operation_writes_one_entry_without_secrets(
         clouds.add(clouds.own_home(), "aws", AWS_PAIR, allow_exec=False)
         parts = {"name": "default"}
     known = AuditEntry.objects.count()
-    body = archive(tmp_path) if isinstance(case.body, bytes) else case.body
+    body = case.body(parts) if callable(case.body) else case.body
+    if isinstance(body, bytes):
+        body = archive(tmp_path)
     with caplog.at_level("INFO"):
         answer = call(root, operation, parts, body)
     assert 200 <= answer.status_code < 300, answer.content

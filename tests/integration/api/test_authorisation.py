@@ -52,6 +52,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "jobs"): "member",
     ("post", "validate"): "member",
     ("post", "batch"): "member",
+    ("post", "bulk"): "member",
     ("get", "array"): "viewer",
     ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays
     ("post", "array_rerun_failed"): "member",
@@ -139,6 +140,7 @@ BODIES = {
     ("post", "jobs"): _SPEC,
     ("post", "validate"): _SPEC,
     ("post", "plan"): _SPEC,
+    ("post", "bulk"): {"action": "cancel", "jobs": [1]},
     ("put", "secret"): {"value": "x"},
 }
 # What they request is made up.

@@ -72,6 +72,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "jobs"): "viewer",
     ("get", "jobs_stream"): "viewer",
     ("get", "jobs_live"): "viewer",
+    ("post", "bulk"): "member",
+    ("get", "bulk_done"): "viewer",
     ("get", "submit"): "member",
     ("post", "submit"): "member",
     ("get", "job"): "viewer",

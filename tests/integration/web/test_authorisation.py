@@ -126,6 +126,7 @@ def form(name: str) -> dict[str, str]:
         "new_schedule": {**schedule, "name": "other"},
         "plan": {"source": SOURCE},
         "prioritize": {"priority": "60"},
+        "bulk": {"action": "cancel", "job": "1"},
         "extend": {"duration": "1h"},
         "cluster_down": {"name": "mpx"},
         "cluster_extend": {"name": "mpx"},

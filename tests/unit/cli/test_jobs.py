@@ -9,18 +9,24 @@ import pytest
 import yaml
 
 from monarch_client.cli.jobs import MOST_WORKERS
+from monarch_client.wire.bulk import BULK_LIMIT
 from tests.unit.rest.fake_portal import (
     attempt_json,
     ended_job,
     job_json,
     ok,
     page,
-    problem,
     stage_json,
 )
 
 JOBS = "GET /projects/rl/jobs"
 JOB = f"{JOBS}/42"
+BULK = "POST /projects/rl/jobs/actions"
+
+
+def outcome_json(job, result="done", **fields):
+    empty = {"name": "hello", "message": "Done.", "code": "", "new_job": None}
+    return {"job": job, "result": result, **empty, "previous_priority": None, **fields}
 
 
 def test_ps_lists_jobs_in_columns(mportal, portal):
@@ -149,35 +155,27 @@ def test_get_as_json_is_the_job_alone(mportal, portal):
     assert len(portal.requests) == 1
 
 
-def test_cancel_takes_several(mportal, portal):
-    portal.on("POST /projects/rl/jobs/1/actions/cancel", ok(ended_job("CANCELLED", id=1), 202))
-    portal.on("POST /projects/rl/jobs/2/actions/cancel", ok(job_json(id=2, status="STOPPING"), 202))
-    assert mportal("cancel", "1", "2").stdout.splitlines()[0] == "Job 1: Cancelled"
+def test_cancel_takes_several_jobs_in_one_request(mportal, portal):
+    second = outcome_json(2, message="Stopping.")
+    portal.on(BULK, ok({"results": [outcome_json(1, message="Cancelled."), second]}))
+    result = mportal("cancel", "1", "2")
+    assert result.stdout == "Job 1: Cancelled.\nJob 2: Stopping.\n"
+    assert json.loads(portal.requests[0].content) == {"action": "cancel", "jobs": [1, 2]}
+    assert len(portal.requests) == 1
 
 
-def test_what_the_portal_refuses_is_said_in_its_words(mportal, portal):
-    refusal = problem(409, "job_already_final", "Job 42 has already ended (FAILED).")
-    portal.on("POST /projects/rl/jobs/42/actions/cancel", refusal)
-    result = mportal("cancel", "42")
-    assert result.exit_code == 125
-    assert result.stderr == "Error: Job 42 has already ended (FAILED).\n"
-
-
-def test_hold_and_release_say_how_each_job_is_now(mportal, portal):
-    held = job_json(wait_reason="HELD", wait_message="Held by alice.")
-    portal.on("POST /projects/rl/jobs/42/actions/hold", ok(held))
-    portal.on("POST /projects/rl/jobs/42/actions/release", ok(job_json()))
-    assert mportal("hold", "42").stdout == "Job 42: Held by alice.\n"
-    assert mportal("release", "42").stdout == "Job 42: Queued, not held\n"
+def test_more_jobs_than_one_request_takes_are_sent_in_several(mportal, portal):
+    portal.on(BULK, ok({"results": []}))
+    mportal("hold", *map(str, range(1, BULK_LIMIT + 2)))
+    sizes = [len(json.loads(each.content)["jobs"]) for each in portal.requests]
+    assert sizes == [BULK_LIMIT, 1]
 
 
 def test_prioritize_takes_several_jobs_and_one_number(mportal, portal):
-    for number in (1, 2):
-        path = f"POST /projects/rl/jobs/{number}/actions/prioritize"
-        portal.on(path, ok(job_json(id=number, priority=70)))
-    result = mportal("prioritize", "1", "2", "70")
-    assert result.stdout == "Job 1: Queued, priority 70\nJob 2: Queued, priority 70\n"
-    assert [json.loads(each.content) for each in portal.requests] == [{"priority": 70}] * 2
+    portal.on(BULK, ok({"results": []}))
+    mportal("prioritize", "1", "2", "70")
+    body = {"action": "prioritize", "jobs": [1, 2], "priority": 70}
+    assert json.loads(portal.requests[0].content) == body
 
 
 @pytest.mark.parametrize("wrong", ["101", "-1", "high"])
@@ -190,12 +188,22 @@ def test_a_priority_that_is_none_asks_the_portal_nothing(mportal, portal, wrong)
 
 @pytest.mark.parametrize("verb", ["cancel", "hold", "release"])
 def test_one_job_that_is_refused_does_not_keep_the_others_from_it(mportal, portal, verb):
-    portal.on(f"POST /projects/rl/jobs/1/actions/{verb}", problem(404, "not_found", "No job 1."))
-    portal.on(f"POST /projects/rl/jobs/2/actions/{verb}", ok(job_json(id=2)))
+    refused = outcome_json(1, result="refused", code="not_found", message="No job 1.")
+    portal.on(BULK, ok({"results": [refused, outcome_json(2)]}))
     result = mportal(verb, "1", "2")
     assert result.stderr == "Error: No job 1.\n"
     assert result.stdout.startswith("Job 2: ")
     assert result.exit_code == 125
+
+
+def test_a_rerun_of_several_jobs_prints_the_new_ones(mportal, portal):
+    refused = outcome_json(3, result="refused", message="No.")
+    rows = [outcome_json(1, new_job=11), outcome_json(2, new_job=12), refused]
+    portal.on(BULK, ok({"results": rows}))
+    result = mportal("rerun", "1", "2", "3", "-q")
+    assert (result.stdout, result.stderr, result.exit_code) == ("11\n12\n", "Error: No.\n", 125)
+    assert json.loads(portal.requests[0].content)["drop_deleted"] is False
+    assert mportal("rerun", "1", "2", "-f").exit_code == 2
 
 
 def test_rerun_is_a_new_job(mportal, portal):
@@ -208,14 +216,14 @@ def test_rerun_is_a_new_job(mportal, portal):
 
 @pytest.mark.parametrize(("answer", "gone"), [("y\n", True), ("n\n", False)])
 def test_delete_asks_first(mportal, portal, answer, gone):
-    portal.on("DELETE /projects/rl/jobs/42", ok(None, 200))
+    portal.on(BULK, ok({"results": [outcome_json(42)]}))
     mportal("delete", "42", input=answer)
     assert bool(portal.requests) == gone
 
 
 def test_delete_need_not_ask(mportal, portal):
-    portal.on("DELETE /projects/rl/jobs/42", ok(None, 200))
-    assert mportal("delete", "-y", "42").stdout == "Job 42: removed\n"
+    portal.on(BULK, ok({"results": [outcome_json(42, message="Deleted.")]}))
+    assert mportal("delete", "-y", "42").stdout == "Job 42: Deleted.\n"
 
 
 def test_extend_asks_once_however_often_it_is_sent_and_says_until_when(mportal, portal):

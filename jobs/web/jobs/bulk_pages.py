@@ -1,0 +1,222 @@
+"""Actions on the selected jobs of the table: a page that confirms, and one with the outcomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from jobs.actions.jobs.bulk import LEAST_VERB, BulkAction, BulkRequest, act_on_jobs, undo_of
+from jobs.models import Project
+from jobs.permissions import Actor, Verb, project_for, require
+from jobs.readers.job_table import rows_by_number
+from jobs.web.base.access import signed_in
+from jobs.web.base.frame import render_page
+from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.wire.bulk import BULK_LIMIT, DONE, REFUSED, UNCHANGED, JobOutcome
+from monarch_client.wire.jobs import Job
+
+# The outcomes of the last action, in the session.
+_LAST = "bulk_outcomes"
+# A job's number; in a request that restores priorities, also its own priority.
+_JOB = re.compile(r"([0-9]{1,18})(?::([0-9]{1,3}))?")
+_LONGEST_QUERY = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The text about an action. `consequence` is shown before it, `can` finds the jobs for it."""
+
+    verb: str
+    consequence: str
+    done: str
+    can: Callable[[Job], bool]
+    is_dangerous: bool = False
+    # What a second action takes back at once needs no confirmation.
+    confirms: bool = True
+
+
+WORDINGS = {
+    BulkAction.CANCEL: Wording(
+        "Cancel",
+        "Queued jobs end at once, and the processes of the others are stopped. Logs are kept.",
+        "cancelled",
+        lambda job: job.can_cancel,
+        is_dangerous=True,
+    ),
+    BulkAction.RERUN: Wording(
+        "Rerun",
+        "Each specification is submitted again as a new job.",
+        "rerun",
+        lambda job: job.can_rerun,
+    ),
+    BulkAction.HOLD: Wording(
+        "Hold",
+        "They do not start before they are released.",
+        "held",
+        lambda job: job.can_hold,
+        confirms=False,
+    ),
+    BulkAction.RELEASE: Wording(
+        "Release",
+        "They may start again.",
+        "released",
+        lambda job: job.can_release,
+        confirms=False,
+    ),
+    BulkAction.PRIORITIZE: Wording(
+        "Change the priority of",
+        f"From {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}; a higher priority starts first.",
+        "prioritized",
+        lambda job: job.can_prioritize,
+    ),
+    BulkAction.DELETE: Wording(
+        "Delete",
+        "Logs, attempts and events are deleted, too. This cannot be undone.",
+        "deleted",
+        lambda job: job.can_delete,
+        is_dangerous=True,
+    ),
+}
+
+
+class BulkForm(forms.Form):
+    """The action on selected jobs. `sure` is missing before the confirmation."""
+
+    action = forms.ChoiceField(choices=[(each.value, each.value) for each in BulkAction])
+    priority = forms.IntegerField(
+        required=False, min_value=LOWEST_PRIORITY, max_value=HIGHEST_PRIORITY
+    )
+    sure = forms.BooleanField(required=False)
+    # The query of the table to return to.
+    back = forms.CharField(required=False, max_length=_LONGEST_QUERY)
+
+
+@require_POST
+@signed_in
+def bulk(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """Apply the action to the selected jobs, after a page that asks where that is needed."""
+    project = project_for(actor, slug)
+    # Whoever may change nothing learns that first, whatever the form says.
+    require(actor, Verb.SUBMIT_JOB, project)
+    form = BulkForm(request.POST)
+    chosen = _chosen(request.POST)
+    if not form.is_valid() or not chosen:
+        messages.error(request, _complaint(form, chosen))
+        return redirect("web:jobs", slug=project.slug)
+    values = form.cleaned_data
+    action = BulkAction(values["action"])
+    require(actor, LEAST_VERB[action], project)
+    priorities = _priorities(action, chosen, values["priority"])
+    wording = WORDINGS[action]
+    if (wording.confirms and not values["sure"]) or priorities is None:
+        return _confirm(request, actor, project, action, list(chosen))
+    wanted = BulkRequest(action, list(chosen), priorities)
+    outcomes = act_on_jobs(actor, project, wanted)
+    request.session[_LAST] = {
+        "project": project.pk,
+        "action": action.value,
+        "back": values["back"],
+        "outcomes": [asdict(outcome) for outcome in outcomes],
+    }
+    return redirect("web:bulk_done", slug=project.slug)
+
+
+@require_safe
+@signed_in
+def done(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """Show what happened to each job of the last action, and what takes it back."""
+    project = project_for(actor, slug)
+    last = request.session.get(_LAST)
+    if not last or last["project"] != project.pk:
+        return redirect("web:jobs", slug=project.slug)
+    action = BulkAction(last["action"])
+    outcomes = [JobOutcome(**each) for each in last["outcomes"]]
+    counts = {
+        result: sum(outcome.result == result for outcome in outcomes)
+        for result in (DONE, UNCHANGED, REFUSED)
+    }
+    undo = undo_of(action, outcomes)
+    context = {
+        "project": project,
+        "nav": "jobs",
+        "wording": WORDINGS[action],
+        "outcomes": sorted(outcomes, key=lambda outcome: outcome.result != REFUSED),
+        "counts": counts,
+        "back": _back(project, last["back"]),
+        "back_query": last["back"],
+        "undo": undo,
+        "undo_wording": undo and WORDINGS[undo.action],
+        "undo_jobs": undo and [_job_value(undo, number) for number in undo.job_ids],
+    }
+    return render_page(request, actor, "jobs/bulk_done.html", context, project=project)
+
+
+def _confirm(
+    request: HttpRequest, actor: Actor, project: Project, action: BulkAction, numbers: list[int]
+) -> HttpResponse:
+    rows, wording = rows_by_number(actor, project, numbers), WORDINGS[action]
+    fit = [row for row in rows if wording.can(row)]
+    back = request.POST.get("back", "")[:_LONGEST_QUERY]
+    context = {
+        "project": project,
+        "nav": "jobs",
+        "action": action.value,
+        "wording": wording,
+        "fit": fit,
+        "unfit": [row for row in rows if not wording.can(row)],
+        "takes_priority": action == BulkAction.PRIORITIZE,
+        "lowest_priority": LOWEST_PRIORITY,
+        "highest_priority": HIGHEST_PRIORITY,
+        "priority": fit[0].priority if fit else None,
+        "back": _back(project, back),
+        "back_query": back,
+    }
+    return render_page(request, actor, "jobs/bulk.html", context, project=project)
+
+
+def _chosen(fields: QueryDict) -> dict[int, int | None]:
+    """Return the chosen jobs, each with the priority to restore, if any."""
+    found = [match for text in fields.getlist("job") if (match := _JOB.fullmatch(text))]
+    rows = [(int(match[1]), int(match[2]) if match[2] else None) for match in found]
+    return dict(rows[:BULK_LIMIT])
+
+
+def _priorities(
+    action: BulkAction, chosen: dict[int, int | None], priority: int | None
+) -> dict[int, int] | None:
+    """Return the priority of each job; None if one is missing."""
+    if action != BulkAction.PRIORITIZE:
+        return {}
+    wanted = {number: own if priority is None else priority for number, own in chosen.items()}
+    found = {
+        number: each
+        for number, each in wanted.items()
+        if each is not None and LOWEST_PRIORITY <= each <= HIGHEST_PRIORITY
+    }
+    return found if len(found) == len(chosen) else None
+
+
+def _complaint(form: BulkForm, chosen: dict[int, int | None]) -> str:
+    if not chosen:
+        return "Select jobs first."
+    if "priority" in form.errors:
+        return f"Enter a priority from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}."
+    return "Choose an action for the selected jobs."
+
+
+def _job_value(request: BulkRequest, number: int) -> str:
+    own = request.priorities.get(number)
+    return str(number) if own is None else f"{number}:{own}"
+
+
+def _back(project: Project, query: str) -> str:
+    place = reverse("web:jobs", args=[project.slug])
+    return f"{place}?{QueryDict(query).urlencode(safe=',')}" if query else place
