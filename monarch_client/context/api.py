@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from monarch_client.context.calls import arguments_call, new_actor, stored_arguments, task_call
-from monarch_client.context.errors import GetTimeoutError
+from monarch_client.context.errors import GetTimeoutError, ObjectLostError
 from monarch_client.context.ids import new_id
-from monarch_client.context.objects import ObjectNotFoundError, StoreClient
+from monarch_client.context.objects import (
+    ObjectNotFoundError,
+    ObjectUnreachableError,
+    StoreClient,
+)
 from monarch_client.context.options import ActorOptions, TaskOptions
 from monarch_client.context.refs import ActorHandle, ObjectRef
 from monarch_client.context.values import ERROR, Payload, from_payload, to_payload
 from monarch_client.context.wire import Call, NewActor
+
+# An object that cannot be fetched for so long is lost: a lost host is known much earlier.
+_UNREACHABLE_S = 30.0
+_RETRY_S = 0.25
 
 
 class TaskApi(ABC):
@@ -69,7 +78,7 @@ class TaskApi(ABC):
             return from_payload(payloads[0], self)
         found = dict(zip(ids, payloads, strict=True))
         return [
-            from_payload(found[each.id], self) if isinstance(each, ObjectRef) else each
+            self.read(each.id, found[each.id]) if isinstance(each, ObjectRef) else each
             for each in refs
         ]
 
@@ -143,12 +152,30 @@ class TaskApi(ABC):
         objects.put(object_id, value, owner=self._owner)
         return object_id
 
-    def load(self, object_id: bytes) -> Any:
-        """Return a value of the host's object store."""
+    def load(self, object_id: bytes, source: str) -> Any:
+        """Return a value of the object store of this host, or first of host `source`."""
         objects = self._objects
         if objects is None:
             raise ObjectNotFoundError(object_id)
-        return objects.get(object_id)
+        return objects.get(object_id, source)
+
+    def read(self, ref: bytes, payload: Payload) -> Any:
+        """Return the value of a reference, or raise its error.
+
+        If the host that has it does not send it, it may be lost: then it is soon ready again, or
+        its error is known. ObjectLostError: neither.
+        """
+        ends_at = time.monotonic() + _UNREACHABLE_S
+        while True:
+            try:
+                return from_payload(payload, self)
+            except ObjectUnreachableError as error:
+                if time.monotonic() > ends_at:
+                    raise ObjectLostError(
+                        f"{error} Its host has not been reported as lost."
+                    ) from error
+            time.sleep(_RETRY_S)
+            payload = self._values([ref], None)[0]
 
     @property
     @abstractmethod

@@ -110,7 +110,7 @@ def stored_arguments(call: Call) -> Payload | None:
     if call.args.kind != STORED:
         return None
     # The call itself holds the references inside.
-    payload = Payload(STORED, call.args.data)
+    payload = Payload(STORED, call.args.data, size=call.args.size)
     call.args = _NO_ARGUMENTS
     call.places.append(ALL)
     return payload

@@ -33,7 +33,6 @@ from monarch_client.context.values import (
     ERROR,
     Payload,
     error_payload,
-    from_payload,
     to_error,
     to_payload,
     unpickled,
@@ -181,13 +180,14 @@ class Executor:
             return to_error(error, f"{run.name} in process {os.getpid()} on {socket.gethostname()}")
 
     def _call(self, run: Run, code: Code | None) -> Payload:
-        values = dict(zip(run.places, run.values, strict=True))
-        args, kwargs = from_payload(values.pop(ALL, run.args), self._context)
-        for place, value in values.items():
+        found = zip(run.needs, run.values, strict=True)
+        values = dict(zip(run.places, found, strict=True))
+        args, kwargs = self._context.read(*values.pop(ALL, (b"", run.args)))
+        for place, (ref, value) in values.items():
             if value.kind == ERROR:
                 return value
             target = args if isinstance(place, int) else kwargs
-            target[place] = from_payload(value, self._context)
+            target[place] = self._context.read(ref, value)
         if run.method == CONSTRUCTOR and code is not None:
             self._instance = code.function(self._context)(*args, **kwargs)
             if run.max_concurrency > 1:

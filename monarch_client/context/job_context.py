@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.errors import ContextError
 from monarch_client.context.objects import OWNER, StoreClient
 from monarch_client.context.task_context import own_context
-from monarch_client.context.values import ERROR, Payload
+from monarch_client.context.values import ERROR, STORED, Payload
 from monarch_client.context.wire import Call, NewActor
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ class JobContext(TaskApi):
 
     `JobContext(mesh)` uses the hosts of a Monarch mesh, `JobContext()` this machine. `resources`
     replaces what was found of this machine: `CPU`, `GPU`, `memory` in bytes, and any others that
-    tasks may request. On this machine, values above 64 kB are in shared memory of up to
-    `object_store_bytes`, by default 30% of the memory that is free, and what does not fit is in a
-    file of `spill_directory`, by default the folder for temporary files.
+    tasks may request. Values above 64 kB are in shared memory of the host that made them, of up to
+    `object_store_bytes`, by default 30% of the memory that is free there, and what does not fit is
+    in a file of `spill_directory`, by default the folder for temporary files.
     """
 
     def __init__(
@@ -39,17 +40,12 @@ class JobContext(TaskApi):
         object_store_bytes: int | None = None,
         spill_directory: str | os.PathLike[str] | None = None,
     ) -> None:
-        if hosts is not None and (resources or object_store_bytes or spill_directory):
-            raise ValueError(
-                "resources=, object_store_bytes= and spill_directory= describe this machine, and"
-                " hosts= are others"
-            )
+        if hosts is not None and resources:
+            raise ValueError("resources= describes this machine, and hosts= are others")
         if not hasattr(os, "pidfd_open"):
             raise ContextError("A task context needs Linux 5.3 or later.")
         self._pid = os.getpid()
-        stored = StoredObjects()
-        if hosts is None:
-            stored.open(object_store_bytes, spill_directory)
+        stored = StoredObjects(object_store_bytes, spill_directory)
         try:
             self._driver = Driver(hosts, resources, stored)
         except BaseException:
@@ -99,7 +95,7 @@ class JobContext(TaskApi):
         return self._driver
 
     @property
-    def _objects(self) -> StoreClient | None:
+    def _objects(self) -> StoreClient:
         return self._own_driver.stored.client
 
     @property
@@ -123,11 +119,21 @@ class JobContext(TaskApi):
             self._driver.cancel(ref)
 
     def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
-        # Read without the lock: the references of the caller keep the objects, which never change.
-        values = self._own_driver.await_objects(ids, len(ids), timeout, values=True).values()
-        failed = any(each.kind == ERROR for each in values)
-        if len(values) < len(ids) and not failed and timeout is not None:
-            raise timed_out(len(ids) - len(values), timeout)
+        ends_at = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = None if ends_at is None else ends_at - time.monotonic()
+            waiter = self._own_driver.await_objects(ids, len(ids), left, values=True)
+            # Read without the lock: the references of the caller keep the objects.
+            values = waiter.values()
+            if len(values) == len(ids) or any(each.kind == ERROR for each in values):
+                break
+            # Else a value was lost with its host since it was ready.
+            if timeout is not None and ends_at is not None and time.monotonic() >= ends_at:
+                raise timed_out(len(ids) - len(values), timeout)
+        if any(each.kind == STORED for each in values):
+            with self._driver.loop.lock:
+                stored = self._driver.stored
+                return [stored.readable(each, stored.home) for each in values]
         return values
 
     def _ready(self, ids: list[bytes], count: int, timeout: float | None) -> set[bytes]:

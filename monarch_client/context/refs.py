@@ -30,8 +30,8 @@ class Home(Protocol):
     def store(self, value: object) -> bytes | None:
         """Write a value to the host's object store; return its id there, or None without one."""
 
-    def load(self, object_id: bytes) -> Any:
-        """Return a value of the host's object store."""
+    def load(self, object_id: bytes, source: str) -> Any:
+        """Return a value of the object store of this host, or first of host `source`."""
 
     def call_actor(
         self, actor: bytes, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]

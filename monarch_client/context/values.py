@@ -27,11 +27,16 @@ _PROTOCOL = 5
 
 
 class Payload(msgspec.Struct, array_like=True, frozen=True):
-    """A value or an error, and the ids of the references in it."""
+    """A value or an error, and the ids of the references in it.
+
+    A stored value has its size, and the host to fetch it from unless it is the reader's own.
+    """
 
     kind: int
     data: bytes
     refs: tuple[bytes, ...] = ()
+    size: int = 0
+    source: str = ""
 
 
 class RemoteTraceback(Exception):  # noqa: N818 - shown as the cause of an error, never raised
@@ -63,10 +68,15 @@ def _to_payload(value: object, home: Home, *, is_plain: bool) -> Payload:
         with contained_refs() as refs:
             serialized = serialize(value)
     if serialized.size > LARGEST_INLINE and (object_id := home.store(serialized)):
-        return Payload(STORED, object_id, tuple(refs))
+        return Payload(STORED, object_id, tuple(refs), serialized.size)
     if serialized.buffers:
         return Payload(PACKED, serialized.to_bytes(), tuple(refs))
     return Payload(VALUE, bytes(serialized.head), tuple(refs))
+
+
+def with_source(payload: Payload, source: str) -> Payload:
+    """Return the payload of a stored value for a reader that fetches it from this host."""
+    return Payload(payload.kind, payload.data, payload.refs, payload.size, source)
 
 
 def pickled(value: object) -> tuple[bytes, tuple[bytes, ...]]:
@@ -92,7 +102,7 @@ def from_payload(payload: Payload, home: Home) -> Any:
         return unpickled(payload.data, home)
     with loading_for(home):
         if payload.kind == STORED:
-            return home.load(payload.data)
+            return home.load(payload.data, payload.source)
         return deserialize_object(memoryview(payload.data))
 
 

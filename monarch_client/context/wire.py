@@ -56,7 +56,7 @@ class NewActor(msgspec.Struct, array_like=True, tag="actor"):
 class Run(msgspec.Struct, array_like=True, tag="run"):
     """A call that an executor runs. `code` is empty if the executor knows the digest.
 
-    `method`: of the actor; `__init__` constructs it. `values` are the objects at `places`.
+    `method`: of the actor; `__init__` constructs it. `values` are those of `needs` at `places`.
     """
 
     id: bytes
@@ -65,6 +65,7 @@ class Run(msgspec.Struct, array_like=True, tag="run"):
     code: bytes
     args: Payload
     places: list[int | str]
+    needs: list[bytes]
     values: list[Payload]
     env: dict[str, str]
     method: str = ""

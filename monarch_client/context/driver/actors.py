@@ -136,7 +136,7 @@ class Actors:
             return
         pending = actor.sent.pop(done.id, None)
         if pending is not None:
-            self._end_call(pending, done.payload)
+            self._end_call(pending, done.payload, executor.host)
         if actor.waiting and len(actor.sent) <= actor.most_sent // 2:
             for caller in list(actor.waiting):
                 self._send_next(actor, caller)
@@ -196,9 +196,9 @@ class Actors:
             concurrency = actor.new.max_concurrency
             executor.send(b"".join(pending.message(executor, concurrency) for pending in calls))
 
-    def _end_call(self, pending: PendingCall, payload: Payload) -> None:
+    def _end_call(self, pending: PendingCall, payload: Payload, host: str = "") -> None:
         self._calls.pop(pending.call.id, None)
-        self._objects.settle(pending.call.id, payload)
+        self._objects.settle(pending.call.id, payload, host, pending.call.name)
         pending.release()
 
     def _die(self, actor: Actor, death: Payload) -> None:

@@ -17,6 +17,7 @@ from monarch_client.context.hosting.batches import Description
 from monarch_client.context.hosting.link import HostLink
 from monarch_client.context.hosting.local_host import LocalHost
 from monarch_client.context.hosting.loop import Loop
+from monarch_client.context.hosting.relay import DRIVER
 from monarch_client.context.hosting.remote_hosts import RemoteHosts
 from monarch_client.context.scheduling import Scheduler
 
@@ -40,7 +41,8 @@ class LocalHosts:
     def __init__(self, owner: HostOwner, resources: Mapping[str, float] | None) -> None:
         name = socket.gethostname()
         events = AttachedHost(owner.pool, partial(owner.on_host_lost, name))
-        self.link = LocalHost(owner.loop, events, owner.stored.address)
+        owner.stored.set_home(name)
+        self.link = LocalHost(owner.loop, events, owner.stored.own.address)
         events.attach(self.link, owner.objects, owner)
         _add(owner, Description(name, own_resources(resources), own_gpus()), self.link)
 
@@ -53,12 +55,14 @@ class MeshHosts:
     """The hosts of a Monarch mesh."""
 
     def __init__(self, owner: HostOwner, mesh: Any) -> None:
-        self._hosts = RemoteHosts(mesh, owner.loop)
+        owner.stored.set_home(DRIVER)
+        self._hosts = RemoteHosts(mesh, owner.loop, owner.stored.own, owner.stored.settings)
         for host in self._hosts.hosts:
             name = host.description.name
             events = AttachedHost(owner.pool, partial(owner.on_host_lost, name))
             host.events = events
             events.attach(host, owner.objects, owner)
+            owner.stored.add_host(name, host)
             _add(owner, host.description, host)
         self._hosts.start()
 

@@ -15,7 +15,7 @@ from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.driver.tasks import Tasks
 from monarch_client.context.driver.waiter import Waiter
-from monarch_client.context.errors import ContextClosedError, ContextError
+from monarch_client.context.errors import ContextClosedError, ContextError, ObjectLostError
 from monarch_client.context.hosting.loop import Loop
 from monarch_client.context.scheduling import Scheduler
 from monarch_client.context.values import Payload, error_payload
@@ -99,7 +99,8 @@ class Driver:
         self.check_open()
         self.objects.check(payload.refs)
         self.objects.add(ref)
-        self.objects.settle(ref, payload)
+        host = executor.host if executor else self.stored.home
+        self.objects.settle(ref, payload, host, "put")
         self._hold(executor, ref)
         self._drop_references()
 
@@ -162,7 +163,7 @@ class Driver:
         for ref in executor.held:
             self.objects.drop(ref)
         executor.held.clear()
-        self.stored.executor_ended(executor.number)
+        self.stored.executor_ended(executor.host, executor.number)
 
     def _end(self, reason: ContextError) -> None:
         """Take nothing more; let what is pending raise the reason."""
@@ -180,9 +181,16 @@ class Driver:
         log.warning("The host %s is lost: %s.", name, reason)
         self.scheduler.remove_host(name)
         self.pool.remove_host(name, f"was lost with its host ({reason})")
+        self._lose_objects(name)
         self.tasks.fail_infeasible()
         self.actors.fail_infeasible()
         self._settle()
+
+    def _lose_objects(self, host: str) -> None:
+        for _, place in self.stored.lose_host(host):
+            self.objects.lose(place.ref)
+            lost = ObjectLostError(f"The value of {place.producer} was lost with its host {host}.")
+            self.objects.settle(place.ref, error_payload(lost))
 
     def _change_held(self, executor: Executor, change: Held) -> None:
         for ref in change.kept:

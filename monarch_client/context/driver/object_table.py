@@ -21,10 +21,16 @@ class Watcher(Protocol):
 
 
 class Stored(Protocol):
-    """The values that are in the host's store."""
+    """The values that are in the stores of hosts."""
 
-    def adopt(self, object_id: bytes) -> None:
-        """Take over an object from the process that has stored it."""
+    def adopt(self, payload: Payload, ref: bytes, host: str, producer: str) -> None:
+        """Take over an object from the process that has stored it on its host."""
+
+    def refuse(self, payload: Payload, host: str) -> None:
+        """Delete an object that nothing refers to, and that was not adopted."""
+
+    def readable(self, payload: Payload, host: str) -> Payload:
+        """Return the payload for a reader on a host."""
 
     def discard(self, object_id: bytes) -> None:
         """Delete an object."""
@@ -80,14 +86,25 @@ class ObjectTable:
         """Whether the object has a value or an error."""
         return self.payload(ref) is not None
 
-    def settle(self, ref: bytes, payload: Payload) -> None:
-        """Give a pending object its payload; notify its watchers. A ready one stays as it is."""
+    def readable(self, ref: bytes, host: str) -> Payload | None:
+        """Return the payload of an object for a reader on a host; None while it is pending."""
+        payload = self.payload(ref)
+        if payload is not None and payload.kind == STORED:
+            return self._stored.readable(payload, host)
+        return payload
+
+    def settle(self, ref: bytes, payload: Payload, host: str = "", producer: str = "") -> None:
+        """Give a pending object its payload; notify its watchers. A ready one stays as it is.
+
+        `producer` has made it on `host`.
+        """
         entry = self._entries.get(ref)
         if entry is None or entry.payload is not None:
-            self._discard(payload)
+            if payload.kind == STORED:
+                self._stored.refuse(payload, host)
             return
         if payload.kind == STORED:
-            self._stored.adopt(payload.data)
+            self._stored.adopt(payload, ref, host, producer)
         entry.payload = payload
         for inside in payload.refs:
             self.keep(inside)
@@ -98,6 +115,15 @@ class ObjectTable:
                 watcher.note(ref, failed=failed)
         if entry.count <= 0:
             self._forget(ref, entry)
+
+    def lose(self, ref: bytes) -> None:
+        """Make an object pending again whose value was lost with its host."""
+        entry = self._entries.get(ref)
+        if entry is None or entry.payload is None:
+            return
+        refs, entry.payload = entry.payload.refs, None
+        for inside, unused in list(self._dropped(refs)):
+            self._forget(inside, unused)
 
     def keep(self, ref: bytes) -> None:
         """Count one more reference."""

@@ -36,9 +36,9 @@ class PendingCall:
         return self._missing == 0 or self.failure is not None
 
     def await_arguments(self) -> None:
-        """Call `on_ready` now, or once the arguments are ready."""
-        needs = set(self.call.needs)
-        for ref in needs:
+        """Call `on_ready` now, or once the arguments are ready: again if some were lost."""
+        self._missing = 0
+        for ref in set(self.call.needs):
             payload = self._objects.payload(ref)
             if payload is None:
                 self._missing += 1
@@ -55,7 +55,8 @@ class PendingCall:
         if failed:
             self.failure = self._objects.payload(ref)
         if self.is_ready and not was_ready:
-            self._on_ready(self)
+            # Counted again: an argument that was ready may have been lost with its host.
+            self.await_arguments()
 
     def release(self) -> None:
         """Hold the objects no longer: the call has ended."""
@@ -72,7 +73,8 @@ class PendingCall:
         knows_code = not call.digest or executor.codes.find(call.digest) is not None
         if not knows_code:
             executor.codes.add(call.digest, True, len(call.code))
-        values = [payload for ref in call.needs if (payload := self._objects.payload(ref))]
+        readable = (self._objects.readable(ref, executor.host) for ref in call.needs)
+        values = [payload for payload in readable if payload]
         return frame(
             Run(
                 id=call.id,
@@ -81,6 +83,7 @@ class PendingCall:
                 code=b"" if knows_code else call.code,
                 args=call.args,
                 places=call.places,
+                needs=call.needs,
                 values=values,
                 env=call.env,
                 method=call.method,

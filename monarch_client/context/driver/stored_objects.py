@@ -1,66 +1,111 @@
-"""The object store of the driver's host, and what the driver does with the objects in it."""
+"""The objects in the stores of the hosts: where each is, and what the driver does with it."""
 
 from __future__ import annotations
 
 import os
 import secrets
-import tempfile
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from monarch_client.context.hosting.batches import AgentSettings
+from monarch_client.context.hosting.link import StoreLink
 from monarch_client.context.ids import holder_of
-from monarch_client.context.objects import HostStore, StoreClient, StoreServer
+from monarch_client.context.objects import HostObjects
+from monarch_client.context.values import STORED, Payload, with_source
 
-# Of the memory that is free. The rest is for the processes of tasks.
-_PART_OF_MEMORY = 0.3
-_MEM_AVAILABLE = "MemAvailable:"
+
+@dataclass(slots=True)
+class Place:
+    """An object in the store of a host: the value of `ref`, which `producer` has made."""
+
+    ref: bytes
+    host: str
+    size: int
+    producer: str
+    # Hosts that were told to fetch it. They may have evicted their copy.
+    copies: set[str] = field(default_factory=set)
 
 
 class StoredObjects:
-    """The values of a context that are too large for messages: none until `open`."""
+    """The values of a context that are too large for messages."""
 
-    def __init__(self) -> None:
-        self.store: HostStore | None = None
-        self.client: StoreClient | None = None
-        self.address = ""
-        self._server: StoreServer | None = None
-
-    def open(
+    def __init__(
         self, limit: int | None = None, spill_directory: str | os.PathLike[str] | None = None
     ) -> None:
-        """Make a store on this host, which executors reach at `address`."""
-        folder = Path(spill_directory or tempfile.gettempdir())
-        self.store = HostStore(limit or _default_limit(), folder)
-        self.client = StoreClient.of_store(self.store)
-        self.address = f"monarch-objects-{secrets.token_hex(16)}"
-        self._server = StoreServer(self.store, self.address)
+        """Make the store of the driver. Without a mesh it is that of the host as well."""
+        self.own = HostObjects(limit, spill_directory)
+        # Of the stores on the hosts of a mesh.
+        folder = None if spill_directory is None else os.fspath(spill_directory)
+        self.settings = AgentSettings(secrets.token_hex(16), limit, folder)
+        self.store, self.client = self.own.store, self.own.client
+        # The name of the driver's store among the hosts.
+        self.home = ""
+        self._stores: dict[str, StoreLink] = {}
+        self._places: dict[bytes, Place] = {}
 
-    def adopt(self, object_id: bytes) -> None:
-        """Take over an object from the executor that has stored it."""
-        if self.store is not None:
-            self.store.adopt(object_id)
+    def add_host(self, name: str, store: StoreLink) -> None:
+        """Add the store of a host."""
+        self._stores[name] = store
+
+    def set_home(self, name: str) -> None:
+        """Add the driver's own store, by the name that hosts fetch from it with."""
+        self.home = name
+        self.add_host(name, self.store)
+
+    def adopt(self, payload: Payload, ref: bytes, host: str, producer: str) -> None:
+        """Take over an object from the process that has stored it on its host."""
+        if store := self._stores.get(host):
+            self._places[payload.data] = Place(ref, host, payload.size, producer)
+            store.adopt(payload.data)
+
+    def refuse(self, payload: Payload, host: str) -> None:
+        """Delete an object that nothing refers to, and that was not adopted."""
+        if store := self._stores.get(host):
+            store.discard(payload.data)
 
     def discard(self, object_id: bytes) -> None:
-        """Delete an object; values that were read from it stay usable."""
-        if self.store is not None:
-            self.store.discard(object_id)
+        """Delete an object and its copies; values that were read from it stay usable."""
+        place = self._places.pop(object_id, None)
+        if place is None:
+            return
+        if store := self._stores.get(place.host):
+            store.discard(object_id)
+        for host in place.copies:
+            if store := self._stores.get(host):
+                store.forget_copy(object_id)
 
-    def executor_ended(self, executor: int) -> None:
+    def readable(self, payload: Payload, host: str) -> Payload:
+        """Return the payload for a reader on a host, which fetches the object if it must."""
+        place = self._places.get(payload.data)
+        if payload.kind != STORED or place is None or place.host == host:
+            return payload
+        place.copies.add(host)
+        return with_source(payload, place.host)
+
+    def bytes_by_host(self, payloads: Iterable[Payload]) -> dict[str, int]:
+        """Return how many bytes of these objects each host has."""
+        found: dict[str, int] = {}
+        for payload in payloads:
+            if payload.kind == STORED and (place := self._places.get(payload.data)):
+                for host in {place.host, *place.copies}:
+                    found[host] = found.get(host, 0) + place.size
+        return found
+
+    def executor_ended(self, host: str, executor: int) -> None:
         """Delete what an executor has stored and did not report before its end."""
-        if self.store is not None:
-            self.store.process_ended(holder_of(executor))
+        if store := self._stores.get(host):
+            store.process_ended(holder_of(executor))
+
+    def lose_host(self, name: str) -> list[tuple[bytes, Place]]:
+        """Forget a lost host; return the objects that it had, by their ids."""
+        del self._stores[name]
+        lost = [(each, place) for each, place in self._places.items() if place.host == name]
+        for object_id, _ in lost:
+            del self._places[object_id]
+        for place in self._places.values():
+            place.copies.discard(name)
+        return lost
 
     def close(self) -> None:
-        """End the store. Values that were read stay usable."""
-        if self._server is not None:
-            self._server.close()
-        if self.client is not None:
-            self.client.close()
-        if self.store is not None:
-            self.store.close()
-
-
-def _default_limit() -> int:
-    """Return a part of the memory that is free on this machine."""
-    text = Path("/proc/meminfo").read_text(encoding="ascii")
-    free_kb = int(text.partition(_MEM_AVAILABLE)[2].split()[0])
-    return int(free_kb * 1024 * _PART_OF_MEMORY)
+        """End the driver's store. Values that were read stay usable."""
+        self.own.close()

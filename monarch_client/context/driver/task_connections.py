@@ -168,5 +168,6 @@ class TaskConnection:
 
     def _reply(self, waiter: Waiter) -> Reply:
         if self._wants_values:
-            return Reply(values=waiter.values())
+            host = self._executor.host if self._executor else ""
+            return Reply(values=waiter.values(host))
         return Reply(ready=waiter.ready())

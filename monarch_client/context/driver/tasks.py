@@ -86,7 +86,7 @@ class Tasks:
         if executor.calls.pop(done.id, self) is self or task is None:
             return
         self._finish(executor, task, done.ran_ns or None)
-        self._end(task, done.payload)
+        self._end(task, done.payload, executor.host)
 
     def on_returned(self, executor: Executor, calls: list[bytes]) -> None:
         """Enqueue tasks again that an executor has given back."""
@@ -169,10 +169,10 @@ class Tasks:
         if allocation is not None and self._scheduler.finish(allocation, task.item.id):
             executor.allocation = None
 
-    def _end(self, task: Task, payload: Payload) -> None:
+    def _end(self, task: Task, payload: Payload, host: str = "") -> None:
         call = task.pending.call
         del self._tasks[call.id]
-        self._objects.settle(call.id, payload)
+        self._objects.settle(call.id, payload, host, call.name)
         task.pending.release()
 
     def _kill_if_running(self, ref: bytes, executor: Executor) -> None:

@@ -24,21 +24,32 @@ class Waiter:
         objects.check(ids)
         self.ids = ids
         self._objects = objects
+        self._count = count
         self._stops_at_errors = values
         self._on_done = on_done
-        pending = [ref for ref in ids if not objects.is_ready(ref)]
-        self._missing = count - (len(ids) - len(pending))
-        self.is_done = self._missing <= 0 or (values and self.error() is not None)
-        if not self.is_done:
-            for ref in pending:
-                objects.watch(ref, self)
+        self._missing = 0
+        self.is_done = self._has_enough() or (values and self.error() is not None)
+        if self.is_done:
+            self.stop()
 
     def note(self, ref: bytes, *, failed: bool) -> None:
         """Note that an object is ready."""
         self._missing -= 1
-        if not self.is_done and (self._missing <= 0 or (failed and self._stops_at_errors)):
+        if self.is_done:
+            return
+        # Counted again at the end: objects that were ready may have been lost with their host.
+        if (failed and self._stops_at_errors) or (self._missing <= 0 and self._has_enough()):
             self.stop()
             self._on_done()
+
+    def _has_enough(self) -> bool:
+        """Whether enough objects are ready; watches the others."""
+        pending = [ref for ref in self.ids if not self._objects.is_ready(ref)]
+        self._missing = self._count - (len(self.ids) - len(pending))
+        if self._missing > 0:
+            for ref in pending:
+                self._objects.watch(ref, self)
+        return self._missing <= 0
 
     def stop(self) -> None:
         """Wait no longer."""
@@ -49,10 +60,18 @@ class Waiter:
         """List the objects that are ready, in order."""
         return [ref for ref in self.ids if self._objects.is_ready(ref)]
 
-    def values(self) -> list[Payload]:
-        """Return the payloads that are ready, in order; only the first error if there is one."""
+    def values(self, host: str = "") -> list[Payload]:
+        """Return the payloads that are ready, in order; only the first error if there is one.
+
+        With a host they are for a reader there.
+        """
         error = self.error()
-        return [error] if error else list(_ready_payloads(self._objects, self.ids))
+        if error:
+            return [error]
+        if not host:
+            return list(_ready_payloads(self._objects, self.ids))
+        readable = (self._objects.readable(ref, host) for ref in self.ids)
+        return [payload for payload in readable if payload]
 
     def error(self) -> Payload | None:
         """Return the first error among the objects."""

@@ -17,22 +17,27 @@ from monarch.actor import Actor, current_rank, endpoint
 
 from monarch_client.context.amounts import own_gpus, own_resources
 from monarch_client.context.hosting import batches
-from monarch_client.context.hosting.batches import Description, Operation, Silence
+from monarch_client.context.hosting.addresses import own_host
+from monarch_client.context.hosting.batches import AgentSettings, Description, Operation, Silence
 from monarch_client.context.hosting.local_host import LocalHost
 from monarch_client.context.hosting.loop import Loop
+from monarch_client.context.hosting.relay import PartReader, PartServer
+from monarch_client.context.objects import HostObjects
 
 
 class HostAgent(Actor):  # type: ignore[misc]  # monarch has no types
     """The actor. Its endpoints have names that no mesh has."""
 
-    def __init__(self, port: Any) -> None:
-        self._relay = Relay(current_rank().rank, port)
+    def __init__(self, port: Any, settings: bytes) -> None:
+        decoded = msgspec.msgpack.decode(settings, type=AgentSettings)
+        self._relay = Relay(current_rank().rank, port, decoded)
 
     @endpoint  # type: ignore[untyped-decorator]
     def describe_host(self) -> bytes:
         """Return the resources of this host."""
-        gpus = own_gpus()
-        return msgspec.msgpack.encode(Description(socket.gethostname(), own_resources(None), gpus))
+        return msgspec.msgpack.encode(
+            Description(socket.gethostname(), own_resources(None), own_gpus(), self._relay.address)
+        )
 
     @endpoint  # type: ignore[untyped-decorator]
     def deliver_batch(self, data: bytes) -> None:
@@ -41,15 +46,19 @@ class HostAgent(Actor):  # type: ignore[misc]  # monarch has no types
 
 
 class Relay:
-    """The processes of this host, and the port to the driver."""
+    """The processes of this host, its object store, and the port to the driver."""
 
-    def __init__(self, rank: int, port: Any) -> None:
+    def __init__(self, rank: int, port: Any, settings: AgentSettings) -> None:
         self._rank = rank
         self._port = port
         self._reports: list[Operation] = []
         self._driver = Silence(time.monotonic())
         self._loop = Loop(self._report, self._fail)
-        self._host = LocalHost(self._loop, self)
+        self._objects = HostObjects(settings.object_store_bytes, settings.spill_directory)
+        self._parts = PartReader(self._want)
+        self._part_server = PartServer(self._objects.store)
+        self.address = self._objects.join_others(own_host(), settings.secret, self._parts.read)
+        self._host = LocalHost(self._loop, self, self._objects.address)
         self._loop.call_later(batches.BEAT_S, self._beat)
         self._loop.start()
 
@@ -91,9 +100,37 @@ class Relay:
             self._host.disconnect(number)
         elif operation == batches.CLOSE:
             self._host.close()
+            self._part_server.close()
+            self._objects.close()
             self._reports.append((batches.CLOSED, 0, b""))
+        elif operation >= batches.ADOPT:
+            self._change_objects(operation, number, data)
         else:
             self._send(operation, number, data)
+
+    def _change_objects(self, operation: int, number: int, data: bytes) -> None:
+        store = self._objects.store
+        if operation == batches.ADOPT:
+            store.adopt(data)
+        elif operation == batches.DISCARD:
+            store.discard(data)
+        elif operation == batches.FORGET_COPY:
+            store.forget_copy(data)
+        elif operation == batches.HOLDER_ENDED:
+            store.process_ended(number)
+        elif operation == batches.HOSTS:
+            self._objects.set_hosts(msgspec.msgpack.decode(data, type=dict[str, str]))
+        elif operation == batches.READ:
+            self._part_server.answer(data, lambda part: self._tell(batches.PART, number, part))
+        else:
+            self._parts.on_part(number, data)
+
+    def _want(self, number: int, request: bytes) -> None:
+        self._tell(batches.WANTED, number, request)
+
+    def _tell(self, report: int, number: int, data: bytes) -> None:
+        """Send a report from another thread."""
+        self._loop.run(lambda: self._reports.append((report, number, data)))
 
     def _send(self, operation: int, number: int, data: bytes) -> None:
         if operation == batches.SEND:

@@ -6,10 +6,12 @@ import msgspec
 
 # Operations of the driver.
 FORK, SEND, CONTROL, END, KILL, REPLY, DISCONNECT, CLOSE = range(8)
+# Of these, those about the object store. The data of the first three is the id of an object.
+ADOPT, DISCARD, FORGET_COPY, HOLDER_ENDED, HOSTS, READ, GIVE = range(8, 15)
 # Reports of the agent. Each batch, an empty one too, is a sign of life.
-CALLS, ENDED, REQUEST, DISCONNECTED, CLOSED = range(5)
+CALLS, ENDED, REQUEST, DISCONNECTED, CLOSED, WANTED, PART = range(7)
 
-# What it is, the number of an executor or a connection, and its data.
+# What it is, the number of an executor, a connection or a part of an object, and its data.
 Operation = tuple[int, int, bytes]
 
 BEAT_S = 0.5
@@ -26,6 +28,16 @@ class Description(msgspec.Struct):
     name: str
     amounts: dict[str, int]
     gpus: list[str]
+    # For the transfers of objects; "": other hosts cannot connect to it.
+    address: str = ""
+
+
+class AgentSettings(msgspec.Struct):
+    """The settings of an agent: of its object store, and the secret that hosts share."""
+
+    secret: str
+    object_store_bytes: int | None = None
+    spill_directory: str | None = None
 
 
 def encoded(operations: list[Operation]) -> bytes:

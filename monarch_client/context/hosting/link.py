@@ -51,3 +51,19 @@ class HostLink(Protocol):
 
     def close(self) -> None:
         """End all processes."""
+
+
+class StoreLink(Protocol):
+    """The object store of a host, as the driver reaches it: see the methods of `HostStore`."""
+
+    def adopt(self, object_id: bytes) -> None:
+        """Make the driver the owner of an object."""
+
+    def discard(self, object_id: bytes) -> None:
+        """Drop the reference of an object's owner."""
+
+    def forget_copy(self, object_id: bytes) -> None:
+        """Free a copy of an object that was deleted on its own host."""
+
+    def process_ended(self, holder: int) -> None:
+        """Free what a holder had."""

@@ -14,8 +14,11 @@ import msgspec
 
 from monarch_client.context.errors import ContextError
 from monarch_client.context.hosting import batches
-from monarch_client.context.hosting.batches import Description, Operation, Silence
+from monarch_client.context.hosting.addresses import own_host
+from monarch_client.context.hosting.batches import AgentSettings, Description, Operation, Silence
 from monarch_client.context.hosting.loop import Loop
+from monarch_client.context.hosting.relay import DRIVER, PartReader, PartServer, Router
+from monarch_client.context.objects import HostObjects
 
 if TYPE_CHECKING:
     from monarch_client.context.hosting.link import HostEvents
@@ -32,6 +35,7 @@ class RemoteHost:
     def __init__(self, description: Description, agent: Any, wake: Callable[[], None]) -> None:
         self.description = description
         self.events: HostEvents
+        self.router: Router
         self.silence = Silence(time.monotonic())
         self.sent_at = 0.0
         self.is_lost = self.is_closed = False
@@ -71,6 +75,34 @@ class RemoteHost:
         """End all processes of the host."""
         self._add(batches.CLOSE, 0)
 
+    def adopt(self, object_id: bytes) -> None:
+        """Make the driver the owner of an object."""
+        self._add(batches.ADOPT, 0, object_id)
+
+    def discard(self, object_id: bytes) -> None:
+        """Drop the reference of an object's owner."""
+        self._add(batches.DISCARD, 0, object_id)
+
+    def forget_copy(self, object_id: bytes) -> None:
+        """Free a copy of an object that was deleted on its own host."""
+        self._add(batches.FORGET_COPY, 0, object_id)
+
+    def process_ended(self, holder: int) -> None:
+        """Free what a holder had."""
+        self._add(batches.HOLDER_ENDED, holder)
+
+    def set_hosts(self, addresses: Mapping[str, str]) -> None:
+        """Send the addresses of the hosts that this one may fetch from."""
+        self._add(batches.HOSTS, 0, msgspec.msgpack.encode(dict(addresses)))
+
+    def read(self, number: int, request: bytes) -> None:
+        """Request a part of one of its objects."""
+        self._add(batches.READ, number, request)
+
+    def give(self, number: int, part: bytes) -> None:
+        """Send a part that it has requested."""
+        self._add(batches.GIVE, number, part)
+
     def take(self) -> list[Operation]:
         """Return the operations that were not sent."""
         operations, self._operations = self._operations, []
@@ -95,6 +127,10 @@ class RemoteHost:
                 self.events.on_request(number, data)
             elif report == batches.DISCONNECTED:
                 self.events.on_disconnected(number)
+            elif report == batches.WANTED:
+                self.router.request(data, partial(self.give, number))
+            elif report == batches.PART:
+                self.router.on_part(number, data)
             else:
                 self.is_closed = True
 
@@ -107,17 +143,30 @@ class RemoteHost:
 class RemoteHosts:
     """All hosts of one context, and the threads that send and receive for them."""
 
-    def __init__(self, mesh: Any, loop: Loop) -> None:
-        """Start an agent on each host. ContextError: they do not start."""
+    def __init__(
+        self, mesh: Any, loop: Loop, objects: HostObjects, settings: AgentSettings
+    ) -> None:
+        """Start an agent on each host. ContextError: they do not start.
+
+        `objects` is the object store of the driver; those of the hosts have the `settings`.
+        """
         from monarch.actor import Channel  # noqa: PLC0415 - for contexts on hosts alone
 
         self._loop = loop
+        self._objects = objects
         self._has_work = threading.Event()
         self._has_ended = False
         self._ignore_failures()
         port, self._receiver = Channel.open()
-        self._procs, agents = _spawned_agents(mesh, port)
+        self._procs, agents = _spawned_agents(mesh, port, msgspec.msgpack.encode(settings))
         self.hosts = [RemoteHost(each, agent, self._has_work.set) for each, agent in agents]
+        self._part_server = PartServer(objects.store)
+        self._router = Router(self._part_server, loop.run)
+        for host in self.hosts:
+            host.router = self._router
+            self._router.add_host(host.description.name, host)
+        self._parts = PartReader(self._want)
+        self._address = objects.join_others(own_host(), settings.secret, self._parts.read)
         self._threads = [
             threading.Thread(target=target, daemon=True, name=f"task context: {name}")
             for name, target in (("sends", self._send), ("receives", self._receive))
@@ -125,6 +174,7 @@ class RemoteHosts:
 
     def start(self) -> None:
         """Begin to send and receive: all hosts have their `events`."""
+        self._set_hosts()
         for thread in self._threads:
             thread.start()
         self._loop.call_later(batches.BEAT_S, self._check)
@@ -135,6 +185,7 @@ class RemoteHosts:
             host.close()
         # The thread that receives ends with the last report.
         self._threads[1].join(END_S)
+        self._part_server.close()
         self._has_ended = True
         self._has_work.set()
         self._threads[0].join(END_S)
@@ -166,8 +217,24 @@ class RemoteHosts:
             silent_s = host.silence.lasts(time.monotonic())
             if silent_s > batches.DRIVER_WAITS_S and not (host.is_lost or host.is_closed):
                 host.is_lost = True
+                self._set_hosts()
+                self._router.on_lost(host.description.name)
                 host.events.on_lost(f"its agent has been silent for {silent_s:.1f} s")
         self._loop.call_later(batches.BEAT_S, self._check)
+
+    def _set_hosts(self) -> None:
+        """Send the addresses of all hosts to each; fetches from others end."""
+        there = [host for host in self.hosts if not host.is_lost]
+        addresses = {host.description.name: host.description.address for host in there}
+        addresses[DRIVER] = self._address
+        self._objects.set_hosts(addresses)
+        for host in there:
+            host.set_hosts(addresses)
+
+    def _want(self, number: int, request: bytes) -> None:
+        """Request a part for the driver's own store."""
+        reply = partial(self._parts.on_part, number)
+        self._loop.run(lambda: self._router.request(request, reply))
 
     def _ignore_failures(self) -> None:
         """Let the end of an agent not end this program: its hosts are watched here."""
@@ -184,12 +251,14 @@ class RemoteHosts:
         monarch.actor.unhandled_fault_hook = handle
 
 
-def _spawned_agents(mesh: Any, port: Any) -> tuple[Any, list[tuple[Description, Any]]]:
+def _spawned_agents(
+    mesh: Any, port: Any, settings: bytes
+) -> tuple[Any, list[tuple[Description, Any]]]:
     from monarch_client.context.hosting.agent import HostAgent  # noqa: PLC0415 - imports monarch
 
     try:
         procs = mesh.spawn_procs(per_host={"agents": 1}, name=f"{_NAME}_procs")
-        agents = procs.spawn(f"{_NAME}_agents", HostAgent, port).flatten("rank")
+        agents = procs.spawn(f"{_NAME}_agents", HostAgent, port, settings).flatten("rank")
         answers = agents.describe_host.call().get(timeout=START_S)
     except Exception as error:
         raise ContextError(
@@ -201,6 +270,6 @@ def _spawned_agents(mesh: Any, port: Any) -> tuple[Any, list[tuple[Description, 
         found = msgspec.msgpack.decode(data, type=Description)
         taken = {each.name for each, _ in made}
         name = f"{found.name} ({rank})" if found.name in taken else found.name
-        named = Description(name, found.amounts, found.gpus)
+        named = Description(name, found.amounts, found.gpus, found.address)
         made.append((named, agents.slice(rank=rank)))
     return procs, made

@@ -6,8 +6,10 @@ from monarch_client.context.objects.client import StoreClient
 from monarch_client.context.objects.errors import (
     ObjectNotFoundError,
     ObjectStoreError,
+    ObjectUnreachableError,
     StoreFullError,
 )
+from monarch_client.context.objects.host_objects import HostObjects
 from monarch_client.context.objects.host_store import HostStore, StoreUsage
 from monarch_client.context.objects.ledger import OWNER
 from monarch_client.context.objects.serialization import (
@@ -20,9 +22,11 @@ from monarch_client.context.objects.server import StoreServer
 
 __all__ = [
     "OWNER",
+    "HostObjects",
     "HostStore",
     "ObjectNotFoundError",
     "ObjectStoreError",
+    "ObjectUnreachableError",
     "Serialized",
     "StoreClient",
     "StoreFullError",

@@ -32,7 +32,7 @@ class StoreCalls(Protocol):
 
     def abort(self, object_id: bytes) -> None: ...
 
-    def pin(self, object_id: bytes) -> tuple[int, int]: ...
+    def pin(self, object_id: bytes, source: str) -> tuple[int, int]: ...
 
     def unpin(self, counts: Mapping[bytes, int]) -> None: ...
 
@@ -60,9 +60,9 @@ class DirectCalls:
         """Free an object that could not be written."""
         self._store.abort(object_id, OWNER)
 
-    def pin(self, object_id: bytes) -> tuple[int, int]:
+    def pin(self, object_id: bytes, source: str) -> tuple[int, int]:
         """Keep an object in memory; return its offset and size."""
-        return self._store.pin(object_id, OWNER)
+        return self._store.pin(object_id, OWNER, source)
 
     def unpin(self, counts: Mapping[bytes, int]) -> None:
         """End pins."""
@@ -140,9 +140,9 @@ class SocketCalls:
         """Free an object that could not be written."""
         self._request(frames.Abort(object_id), frames.Done)
 
-    def pin(self, object_id: bytes) -> tuple[int, int]:
+    def pin(self, object_id: bytes, source: str) -> tuple[int, int]:
         """Keep an object in memory; return its offset and size."""
-        pinned = self._request(frames.Pin(object_id), frames.Pinned)
+        pinned = self._request(frames.Pin(object_id, source), frames.Pinned)
         return pinned.offset, pinned.size
 
     def unpin(self, counts: Mapping[bytes, int]) -> None:

@@ -59,10 +59,13 @@ class StoreClient:
             raise
         return size
 
-    def get(self, object_id: bytes) -> Any:
-        """Return a value. ObjectNotFoundError: the host does not have it."""
+    def get(self, object_id: bytes, source: str = "") -> Any:
+        """Return a value, which the host fetches from `source` first if it does not have it.
+
+        ObjectNotFoundError: it has no `source`. ObjectUnreachableError: that does not send it.
+        """
         self._releases.keep_up()
-        offset, size = self._calls.pin(object_id)
+        offset, size = self._calls.pin(object_id, source)
         mapping = self._calls.mapping
         release = partial(self._releases.unpin, object_id, os.getpid())
         whole = mapping.view(offset, size, release)

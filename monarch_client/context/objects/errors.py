@@ -2,7 +2,8 @@
 
 ObjectStoreError        object_store_failed
 ├── StoreFullError      store_full        neither memory nor disk has room for an object
-└── ObjectNotFoundError object_not_found  this host has no such object
+├── ObjectNotFoundError object_not_found  this host has no such object
+└── ObjectUnreachableError object_unreachable  another host has it, and does not send it
 """
 
 from __future__ import annotations
@@ -47,6 +48,21 @@ class ObjectNotFoundError(ObjectStoreError):
 
     def __reduce__(self) -> tuple[type[ObjectNotFoundError], tuple[bytes]]:
         return type(self), (self.object_id,)
+
+
+class ObjectUnreachableError(ObjectStoreError):
+    """The host that has the object does not send it."""
+
+    code = "object_unreachable"
+
+    def __init__(self, object_id: bytes, source: str, reason: str) -> None:
+        super().__init__(f"Object {object_id.hex()} cannot be fetched from {source}: {reason}.")
+        self.object_id = object_id
+        self.source = source
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[ObjectUnreachableError], tuple[bytes, str, str]]:
+        return type(self), (self.object_id, self.source, self.reason)
 
 
 def _size(count: int) -> str:

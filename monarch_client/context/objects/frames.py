@@ -15,6 +15,7 @@ import msgspec
 from monarch_client.context.objects.errors import (
     ObjectNotFoundError,
     ObjectStoreError,
+    ObjectUnreachableError,
     StoreFullError,
 )
 
@@ -47,9 +48,10 @@ class Abort(msgspec.Struct, frozen=True, tag=True):
 
 
 class Pin(msgspec.Struct, frozen=True, tag=True):
-    """Keep an object in memory while the sender uses it."""
+    """Keep an object in memory while the sender uses it; see `HostStore.pin`."""
 
     object_id: bytes
+    source: str = ""
 
 
 class Unpin(msgspec.Struct, frozen=True, tag=True):
@@ -62,6 +64,13 @@ class ChangeReferences(msgspec.Struct, frozen=True, tag=True):
     """A change of the sender's numbers of references."""
 
     changes: dict[bytes, int]
+
+
+class Fetch(msgspec.Struct, frozen=True, tag=True):
+    """The request of another host for an object's bytes, which follow the answer."""
+
+    secret: str
+    object_id: bytes
 
 
 class Welcome(msgspec.Struct, frozen=True, tag=True):
@@ -80,6 +89,12 @@ class Pinned(msgspec.Struct, frozen=True, tag=True):
     """The answer to `Pin`."""
 
     offset: int
+    size: int
+
+
+class Contents(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `Fetch`: so many bytes follow."""
+
     size: int
 
 
@@ -102,6 +117,14 @@ class NotFound(msgspec.Struct, frozen=True, tag=True):
     object_id: bytes
 
 
+class Unreachable(msgspec.Struct, frozen=True, tag=True):
+    """The answer to a request that failed with ObjectUnreachableError."""
+
+    object_id: bytes
+    source: str
+    reason: str
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """The answer to a request that failed in another way."""
 
@@ -109,16 +132,17 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 Request = Hello | Create | Seal | Abort | Pin | Unpin | ChangeReferences
-Answer = Welcome | Created | Pinned | Done | Full | NotFound | Failed
+Answer = Welcome | Created | Pinned | Contents | Done | Full | NotFound | Unreachable | Failed
 
 _A = TypeVar("_A", bound=Answer)
 
 _encode = msgspec.msgpack.Encoder().encode
 decode_request = msgspec.msgpack.Decoder(Request).decode
+decode_fetch = msgspec.msgpack.Decoder(Fetch).decode
 _decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
-def to_frame(message: Request | Answer) -> bytes:
+def to_frame(message: Request | Fetch | Answer) -> bytes:
     """Return the bytes of a message on the socket."""
     body = _encode(message)
     return _LENGTH.pack(len(body)) + body
@@ -148,6 +172,8 @@ def to_answer(error: ObjectStoreError) -> Answer:
         return Full(error.requested, error.limit, error.in_use, error.reason)
     if isinstance(error, ObjectNotFoundError):
         return NotFound(error.object_id)
+    if isinstance(error, ObjectUnreachableError):
+        return Unreachable(error.object_id, error.source, error.reason)
     return Failed(str(error))
 
 
@@ -158,6 +184,8 @@ def answer_of(body: bytes, kind: type[_A]) -> _A:
             raise StoreFullError(requested, limit, in_use, reason)
         case NotFound(object_id):
             raise ObjectNotFoundError(object_id)
+        case Unreachable(object_id, source, reason):
+            raise ObjectUnreachableError(object_id, source, reason)
         case Failed(message):
             raise ObjectStoreError(message)
         case answer if isinstance(answer, kind):

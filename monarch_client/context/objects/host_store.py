@@ -18,7 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from monarch_client.context.objects.arena import Arena
-from monarch_client.context.objects.errors import ObjectStoreError, StoreFullError
+from monarch_client.context.objects.errors import (
+    ObjectNotFoundError,
+    ObjectStoreError,
+    StoreFullError,
+)
 from monarch_client.context.objects.ledger import OWNER, Ledger, ObjectRecord
 from monarch_client.context.objects.spill_file import SpillFile
 
@@ -26,6 +30,7 @@ from monarch_client.context.objects.spill_file import SpillFile
 RELEASE_WAIT_S = 1.0
 # A second creator of an object waits as long for the first, which may have been killed just now.
 CREATOR_WAIT_S = 5.0
+_MOST_FETCHES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ class HostStore:
         self._spill = SpillFile(spill_directory) if spill_directory else None
         self._ledger = Ledger()
         self._release_wait_s = release_wait_s
+        # Copies an object from another host into this store; None: there are no others.
+        self.fetch: Callable[[bytes, str], None] | None = None
         self._changed = threading.Condition()
         self._spilling = 0  # threads that write to the spill file
 
@@ -114,11 +121,23 @@ class HostStore:
         """Free an object that its creator could not write."""
         self._change(lambda: self._ledger.abort(object_id, creator))
 
-    def pin(self, object_id: bytes, holder: int) -> tuple[int, int]:
+    def pin(self, object_id: bytes, holder: int, source: str = "") -> tuple[int, int]:
         """Keep an object in memory for a process; return its offset and size.
 
-        An object on disk is restored first. ObjectNotFoundError: this host does not have it.
+        An object on disk is restored first, and one of host `source` fetched. ObjectNotFoundError:
+        this host does not have it. ObjectUnreachableError: the other host does not send it.
         """
+        for _ in range(_MOST_FETCHES if source else 0):
+            try:
+                return self._pin(object_id, holder)
+            except ObjectNotFoundError:
+                if self.fetch is None:
+                    raise
+            # Copies may be evicted before they are pinned, where memory is very short.
+            self.fetch(object_id, source)
+        return self._pin(object_id, holder)
+
+    def _pin(self, object_id: bytes, holder: int) -> tuple[int, int]:
         with self._changed:
             while True:
                 record = self._ledger.sealed(object_id)

@@ -146,7 +146,7 @@ class StoreServer:
                 offset = store.create(request.object_id, request.size, pid, owner=request.owner)
                 return frames.Created(offset)
             case frames.Pin():
-                return frames.Pinned(*store.pin(request.object_id, pid))
+                return frames.Pinned(*store.pin(request.object_id, pid, request.source))
             case frames.Seal():
                 store.seal(request.object_id, pid)
             case frames.Abort():

@@ -129,12 +129,18 @@ class Stored:
         self.reported: set[bytes] = set()
         self.adopted: set[bytes] = set()
 
-    def adopt(self, object_id: bytes) -> None:
-        self.reported.remove(object_id)
-        self.adopted.add(object_id)
+    def adopt(self, payload: Payload, ref: bytes, host: str, producer: str) -> None:
+        self.reported.remove(payload.data)
+        self.adopted.add(payload.data)
+
+    def refuse(self, payload: Payload, host: str) -> None:
+        self.reported.remove(payload.data)
 
     def discard(self, object_id: bytes) -> None:
-        (self.adopted if object_id in self.adopted else self.reported).remove(object_id)
+        self.adopted.remove(object_id)
+
+    def readable(self, payload: Payload, host: str) -> Payload:
+        return payload
 
 
 class ObjectModel(RuleBasedStateMachine):
@@ -189,6 +195,17 @@ class ObjectModel(RuleBasedStateMachine):
         # The result of a call that was cancelled comes later.
         self.stored.reported.add(b"late")
         self.table.settle(ref, Payload(STORED, b"late"))
+
+    @precondition(lambda self: self.stored.adopted)
+    @rule(data=st.data())
+    def lose(self, data) -> None:
+        """Delete the value of an object, as with its host: its call runs again."""
+        ref = data.draw(st.sampled_from(sorted(self.stored.adopted)))
+        self.stored.adopted.remove(ref)
+        self.stored_ids.remove(ref)
+        self.inside[ref] = None
+        self.table.lose(ref)
+        self.waits = [each for each in self.waits if not (each[0].is_done and ref in each[1])]
 
     @precondition(lambda self: +self.references)
     @rule(data=st.data())

@@ -1,0 +1,69 @@
+"""The object store of one host with its servers: for the host's processes, and for other hosts."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from monarch_client.context.objects.client import StoreClient
+from monarch_client.context.objects.fetching import Fetcher, Relay
+from monarch_client.context.objects.host_store import HostStore
+from monarch_client.context.objects.server import StoreServer
+from monarch_client.context.objects.transfers import TransferServer
+
+# Of the memory that is free. The rest is for the processes of tasks.
+_PART_OF_MEMORY = 0.3
+_MEM_AVAILABLE = "MemAvailable:"
+
+
+class HostObjects:
+    """The values of one host that are too large for messages. Its processes use `address`."""
+
+    def __init__(
+        self, limit: int | None = None, spill_directory: str | os.PathLike[str] | None = None
+    ) -> None:
+        folder = Path(spill_directory or tempfile.gettempdir())
+        self.store = HostStore(limit or _default_limit(), folder)
+        self.client = StoreClient.of_store(self.store)
+        self.address = f"monarch-objects-{secrets.token_hex(16)}"
+        self._server = StoreServer(self.store, self.address)
+        self._transfers: TransferServer | None = None
+        self.fetcher: Fetcher | None = None
+
+    def join_others(self, host: str, secret: str, relay: Relay) -> str:
+        """Send objects to other hosts, and fetch theirs; return the address for them.
+
+        The address is empty if this host cannot listen at `host`: others use their relay.
+        """
+        self.fetcher = Fetcher(self.store, secret, relay)
+        self.store.fetch = self.fetcher.fetch
+        try:
+            self._transfers = TransferServer(self.store, host, secret)
+        except OSError:
+            return ""
+        return self._transfers.address
+
+    def set_hosts(self, addresses: Mapping[str, str]) -> None:
+        """Replace the addresses of the hosts that this one may fetch from."""
+        if self.fetcher is not None:
+            self.fetcher.set_hosts(addresses)
+
+    def close(self) -> None:
+        """End the store. Values that were read stay usable."""
+        if self.fetcher is not None:
+            self.fetcher.close()
+        if self._transfers is not None:
+            self._transfers.close()
+        self._server.close()
+        self.client.close()
+        self.store.close()
+
+
+def _default_limit() -> int:
+    """Return a part of the memory that is free on this machine."""
+    text = Path("/proc/meminfo").read_text(encoding="ascii")
+    free_kb = int(text.partition(_MEM_AVAILABLE)[2].split()[0])
+    return int(free_kb * 1024 * _PART_OF_MEMORY)

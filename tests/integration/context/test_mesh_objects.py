@@ -1,0 +1,107 @@
+"""Objects on the hosts of a mesh: each stays on its host until another one needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.context.test_mesh import PRELUDE
+from tests.monarch_workers import MonarchWorkers
+from tests.programs import CHECKOUT, RunProgram, runner_in
+
+pytestmark = [pytest.mark.slow, pytest.mark.monarch]
+
+OBJECTS = """
+import numpy as np
+driver = context._driver
+names = sorted(host.description.name for host in driver.hosts._hosts.hosts)
+licenses = ActorOptions(resources={"CPU": 0.01})
+
+class Worker:
+    def host(self):
+        return os.getppid()
+    def make(self, n):
+        return np.full(10_000_000, n, np.uint8)
+    def total(self, array):
+        assert not array.flags.writeable
+        return int(array[::1000].sum()), os.getppid()
+    def put(self, n):
+        own = get_job_context()
+        return own.put(np.full(3_000_000, n, np.uint8))
+    def read(self, refs):
+        return int(get_job_context().get(refs[0])[-1])
+
+def places():
+    return {place.host for place in driver.stored._places.values()}
+
+# One actor on each host.
+made = [context.create_actor(Worker, options=licenses) for _ in range(8)]
+by_host = dict(zip(context.get([each.host() for each in made], timeout=60), made))
+first, second = by_host.values()
+array = first.make(7)
+context.wait([array], timeout=60)
+say(len(places()), places() <= set(names), driver.stored.store.usage().objects)
+# Processes of the other host read one copy; the driver gets a copy of its own.
+totals = context.get([each.total(array) for each in made] * 2, timeout=60)
+say({total for total, _ in totals} == {70_000}, len({host for _, host in totals}))
+value = context.get(array)
+direct = bool(driver.stored.own.fetcher._free)
+say(value.nbytes, direct, driver.stored.store.usage().copies > 10_000_000)
+# What the driver puts, and large arguments, are fetched from it.
+put = context.put(np.full(5_000_000, 3, np.uint8))
+say(context.get([first.total(put), second.total(np.full(4_000_000, 2, np.uint8))])[0][0])
+# References inside of values, and values of nested calls.
+inner = context.get(first.put(9), timeout=60)
+say(context.get(second.read([inner]), timeout=60), int(context.get(inner)[0]))
+del value, put, inner, array, totals
+context.put(0)
+ended = time.monotonic() + 30
+while driver.stored._places and time.monotonic() < ended:
+    time.sleep(0.05)
+driver.stored.client.flush()
+say(len(driver.stored._places), driver.stored.store.usage().objects)
+context.close()
+"""
+
+WITHOUT_CONNECTIONS = """
+hosts = context._driver.hosts._hosts
+for host in hosts.hosts:
+    host.description.address = ""
+hosts._address = ""
+with context._driver.loop.lock:
+    hosts._set_hosts()
+"""
+
+
+@pytest.fixture
+def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MonarchWorkers]:
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    workers = MonarchWorkers(tmp_path, 2)
+    yield workers
+    workers.close()
+
+
+@pytest.fixture
+def run_program(tmp_path: Path) -> RunProgram:
+    run = runner_in(tmp_path)
+    return lambda text, *arguments, **variables: run(PRELUDE + text, *arguments, **variables)
+
+
+def said(*, direct: bool) -> list[str]:
+    return ["1 True 0", "True 2", f"10000000 {direct} True", "15000", "9 9", "0 0"]
+
+
+def test_objects_move_between_hosts_once_each(
+    workers: MonarchWorkers, run_program: RunProgram
+) -> None:
+    found = run_program(OBJECTS, workers.certificates, *workers.addresses)
+    assert found == said(direct=True)
+
+
+def test_objects_pass_through_the_driver_where_hosts_cannot_connect(
+    workers: MonarchWorkers, run_program: RunProgram
+) -> None:
+    program = WITHOUT_CONNECTIONS + OBJECTS
+    assert run_program(program, workers.certificates, *workers.addresses) == said(direct=False)
