@@ -203,6 +203,50 @@ def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
         )
 
 
+def require_users(actor: Actor | None, *, to_change: bool = False) -> None:
+    """Raise PermissionDeniedError unless `actor` may see all users, or change them if `to_change`.
+
+    Without an actor the request is the portal's own host's, which may do both.
+    """
+    if actor is None:
+        return
+    reads_only = actor.token is not None and actor.token.read_only
+    if not actor.reaches_beyond_projects or (to_change and reads_only):
+        raise PermissionDeniedError(
+            "Users are managed by administrators of this installation, with a token that reaches "
+            "all projects. Ask one of them."
+        )
+
+
+def require_sessions(actor: Actor, user: User, *, to_change: bool = False) -> None:
+    """Raise PermissionDeniedError unless `actor` may see the sessions of `user`, or end them.
+
+    Users manage their own sessions, by a token without limits.
+    """
+    if user.pk != actor.user.pk:
+        require_users(actor, to_change=to_change)
+    elif actor.only_project_id is not None or (
+        to_change and actor.token is not None and actor.token.read_only
+    ):
+        raise PermissionDeniedError("This token may not manage sessions; sign in instead.")
+
+
+def user_for(username: str, actor: Actor | None = None) -> User:
+    """Return the user of that name; `me` is the actor. NotFoundError: there is none.
+
+    The caller checks first that the actor may see users; `me` needs no permission.
+    """
+    if actor is not None and username in {"me", actor.user.get_username()}:
+        return User.objects.get(pk=actor.user.pk)
+    if actor is not None:
+        require_users(actor)
+    # The database takes no NUL.
+    user = None if "\0" in username else User.objects.filter(username=username).first()
+    if user is None:
+        raise NotFoundError(f"There is no user {username}.")
+    return user
+
+
 def require_sharing(actor: Actor) -> None:
     """Raise PermissionDeniedError unless `actor` may set how machines are shared.
 

@@ -224,6 +224,7 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 # Browsers keep cookies per host, not per port: two portals on one machine need two names.
 _cookie_suffix = f"_{_home.digest}" if MPORTAL_EMBEDDED else ""
+SESSION_ENGINE = "jobs.models.user_session"
 SESSION_COOKIE_NAME = f"mportal_session{_cookie_suffix}"
 CSRF_COOKIE_NAME = f"mportal_csrf{_cookie_suffix}"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https

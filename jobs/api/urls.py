@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path, register_converter
 
 from jobs.api import proof_view, schema_views
-from jobs.api.account import token_views
+from jobs.api.account import token_views, user_views
 from jobs.api.base.errors import not_found_view
 from jobs.api.base.names import NameConverter
 from jobs.api.clusters import cloud_views, cluster_views, infra_views
@@ -174,6 +174,19 @@ urlpatterns = [
     path(f"{_PROJECT}/weight", queue_views.WeightView.as_view(), name="weight"),
     path("tokens", token_views.TokenListView.as_view(), name="tokens"),
     path("tokens/<int:token_id>", token_views.TokenDetailView.as_view(), name="token"),
+    path("users", user_views.UserListView.as_view(), name="users"),
+    path("users/<name:username>", user_views.UserView.as_view(), name="user"),
+    path("users/<name:username>/actions/link", user_views.UserLinkView.as_view(), name="user_link"),
+    path(
+        "users/<name:username>/sessions",
+        user_views.SessionListView.as_view(),
+        name="user_sessions",
+    ),
+    path(
+        "users/<name:username>/sessions/<slug:session_id>",
+        user_views.SessionView.as_view(),
+        name="user_session",
+    ),
     path("schema/job", schema_views.JobSchemaView.as_view(), name="job_schema"),
     path("openapi", schema_views.OpenApiView.as_view(), name="openapi"),
     path("docs", schema_views.docs_view, name="docs"),

@@ -42,6 +42,7 @@ from jobs.models.stray_cluster import StrayCluster
 from jobs.models.upload import Upload
 from jobs.models.use_account import UseAccount
 from jobs.models.user import User
+from jobs.models.user_session import UserSession
 from jobs.models.worker import Worker
 
 __all__ = [
@@ -87,5 +88,6 @@ __all__ = [
     "Upload",
     "UseAccount",
     "User",
+    "UserSession",
     "Worker",
 ]

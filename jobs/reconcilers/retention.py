@@ -12,7 +12,6 @@ from functools import partial
 from time import monotonic
 
 from django.conf import settings
-from django.contrib.sessions.models import Session
 
 from jobs.actions.ingest.claim_blobs import claim_blobs
 from jobs.actions.jobs.submit import IDEMPOTENCY_WINDOW
@@ -20,7 +19,7 @@ from jobs.actions.projects.sweep_uploads import sweep_uploads
 from jobs.errors import LogStoreAwayError
 from jobs.ground import clock
 from jobs.logs import blobs, removal, stores
-from jobs.models import IdempotencyKey, ScheduleRun, SignInLink
+from jobs.models import IdempotencyKey, ScheduleRun, SignInLink, UserSession
 from jobs.statuses import LogStore
 
 log = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ def step() -> None:
     IdempotencyKey.objects.filter(created_at__lt=now - IDEMPOTENCY_WINDOW).delete()
     SignInLink.objects.filter(expires_at__lt=now - _LINKS_KEPT).delete()
     ScheduleRun.objects.filter(job=None, slot__lt=now - _EMPTY_RUNS_KEPT).delete()
-    Session.objects.filter(expire_date__lt=now).delete()
+    UserSession.objects.filter(expire_date__lt=now).delete()
     _go_on_after(_remove_old_logs)
     for store in stores.configured():
         _go_on_after(partial(_sweep_store, store))

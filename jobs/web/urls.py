@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.web.account import settings_pages, sign_in
+from jobs.web.administration import user_pages
 from jobs.web.base import live
 from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
@@ -40,6 +41,12 @@ urlpatterns = [
     path("settings/tokens", settings_pages.tokens, name="tokens"),
     path("settings/tokens/<int:token_id>/revoke", settings_pages.revoke, name="revoke"),
     path("settings/password", settings_pages.password, name="password"),
+    path("settings/sessions", user_pages.own_sessions, name="sessions"),
+    path("settings/sessions/end", user_pages.end_own, name="end_own_sessions"),
+    path("settings/users", user_pages.users, name="users"),
+    path("settings/users/<str:username>", user_pages.user, name="user"),
+    path("settings/users/<str:username>/change", user_pages.change, name="change_user"),
+    path("settings/users/<str:username>/sessions/end", user_pages.end, name="end_sessions"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),
     path("settings/machines", machines_page.all_page, name="all_machines"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from monarch_client.cli import clouds, sharing
+from monarch_client.cli import clouds, sharing, users
 
 
 @click.group()
@@ -12,5 +12,5 @@ def admin() -> None:
     """Run commands for administrators of the installation."""
 
 
-for group in (clouds.cloud, *sharing.GROUPS):
+for group in (users.user, clouds.cloud, *sharing.GROUPS):
     admin.add_command(group)

@@ -24,6 +24,7 @@ from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.project_calls import ProjectCalls
 from monarch_client.rest.queue_calls import QueueCalls
 from monarch_client.rest.schedule_calls import ScheduleCalls
+from monarch_client.rest.user_calls import UserCalls
 
 # Packing is quick to send, slow to check: an upload may take its time to be answered.
 UPLOAD_TIMEOUT_S = 600.0
@@ -38,6 +39,7 @@ class PortalClient(
     ProjectCalls,
     QueueCalls,
     ScheduleCalls,
+    UserCalls,
 ):
     """One user of one portal. `options` are those of `Connection`."""
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         queue,
         schedules,
         stacks,
+        users,
         values,
     )
 
@@ -57,6 +58,7 @@ __all__ = [
     "queue",
     "schedules",
     "stacks",
+    "users",
     "values",
 ]
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs.audit.record import record
+from jobs.models import User
 from jobs.permissions import Actor
 
 
-@transaction.atomic
 def set_password(actor: Actor, password: str) -> None:
     """Set the actor's own password, which the caller has checked."""
-    actor.user.set_password(password)
-    actor.user.save(update_fields=["password"])
-    record(actor, "set_password", actor.user)
+    _set(actor, actor.user, password)
+
+
+def set_password_of(user: User, password: str) -> None:
+    """Set the password of `user` by a command on the portal's own host."""
+    _set(None, user, password)
+
+
+@transaction.atomic
+def _set(actor: Actor | None, user: User, password: str) -> None:
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    record(actor, "set_password", user)

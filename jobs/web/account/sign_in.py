@@ -17,7 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.actions.accounts.sign_in_links import redeem
 from jobs.errors import NotFoundError, TooManyTriesError
+from jobs.ground import clock
 from jobs.live.tries import Subject, begin_try, of_address, of_links_from, of_name, succeeded
+from jobs.models.user_session import SIGN_IN
 from jobs.web.base.forms import SignInForm
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -47,7 +49,9 @@ class SignInView(LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         """Sign in."""
         succeeded(*self._subjects())
-        return super().form_valid(form)
+        response = super().form_valid(form)
+        _describe_sign_in(self.request)
+        return response
 
     def _subjects(self) -> tuple[Subject, Subject]:
         return of_name(self.request.POST.get("username", "")), _address(self.request)
@@ -68,6 +72,7 @@ def sign_in_once(request: HttpRequest, secret: str) -> HttpResponse:
     except NotFoundError as error:
         return _no_such_link(request, error)
     login(request, user, backend=BACKEND)
+    _describe_sign_in(request)
     if user.has_usable_password():
         return redirect(safe_next(request))
     query = urlencode({"first": "1", "next": safe_next(request)})
@@ -92,6 +97,15 @@ def safe_next(request: HttpRequest, default: str | None = None) -> str:
     if inside and wanted.startswith(landing):
         return str(wanted)
     return landing if default is None else default
+
+
+def _describe_sign_in(request: HttpRequest) -> None:
+    """Store in the session when and from where its user signed in, for lists of sessions."""
+    request.session[SIGN_IN] = {
+        "at": clock.now().isoformat(),
+        "address": request.META.get("REMOTE_ADDR") or "",
+        "browser": request.headers.get("User-Agent", "").replace("\0", ""),
+    }
 
 
 def _address(request: HttpRequest) -> Subject:

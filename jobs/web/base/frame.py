@@ -26,6 +26,7 @@ class Frame:
     projects: list[wire.Project]
     project: wire.Project | None
     may_submit: bool
+    administers: bool  # the installation
     shortage: str  # why nothing new begins just now; "" as a rule
 
 
@@ -39,6 +40,7 @@ def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Fra
         projects=projects,
         project=_current(request, actor, project, projects),
         may_submit=project is not None and may(actor, Verb.SUBMIT_JOB, project),
+        administers=actor.reaches_beyond_projects,
         shortage=shortage(),
     )
 

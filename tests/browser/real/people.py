@@ -42,7 +42,8 @@ def _keys_of(name: str) -> dict[str, Any]:
 def _session_of(user: Any) -> dict[str, str]:
     from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-    from django.contrib.sessions.backends.db import SessionStore
+
+    from jobs.models.user_session import SessionStore
 
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)

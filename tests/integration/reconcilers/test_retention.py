@@ -8,12 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from jobs.logs import blobs
-from jobs.models import Attempt, Installation, LogChunk, Upload
+from jobs.models import Attempt, Installation, LogChunk, Upload, UserSession
 from jobs.reconcilers import retention
 from tests.factories import make_attempt, make_project
 
@@ -162,7 +161,7 @@ def test_a_folder_that_cannot_be_read_keeps_nothing_else_from_being_purged(
     store, orphans, monkeypatch
 ):
     put(store / "installation" / Installation.current().key)
-    expired = Session.objects.create(
+    expired = UserSession.objects.create(
         session_key="old", expire_date=timezone.now() - timedelta(days=1)
     )
 
@@ -172,4 +171,4 @@ def test_a_folder_that_cannot_be_read_keeps_nothing_else_from_being_purged(
     monkeypatch.setattr(retention, "sweep_uploads", broken)
     retention.step()
     assert [path.exists() for path in orphans] == [True, False]
-    assert not Session.objects.filter(pk=expired.pk).exists()
+    assert not UserSession.objects.filter(pk=expired.pk).exists()

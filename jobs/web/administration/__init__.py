@@ -1,0 +1,1 @@
+"""Pages for administrators of the installation: users, projects, queues, pools, quotas, clouds."""
