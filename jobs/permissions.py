@@ -193,28 +193,21 @@ def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
 
     Without an actor the request is the portal's own host's, which may do both.
     """
+    _require_administrator("Clouds", actor, to_change=to_change)
+
+
+def require_users(actor: Actor, *, to_change: bool = False) -> None:
+    """Raise PermissionDeniedError unless `actor` may see users, or change them if `to_change`."""
+    _require_administrator("Users", actor, to_change=to_change)
+
+
+def _require_administrator(what: str, actor: Actor | None, *, to_change: bool) -> None:
     if actor is None:
         return
-    reads_only = actor.token is not None and actor.token.read_only
-    if not actor.reaches_beyond_projects or (to_change and reads_only):
+    if not (_may_change_installation(actor) if to_change else actor.reaches_beyond_projects):
         raise PermissionDeniedError(
-            "Clouds are for administrators of this installation, with a token that reaches all "
+            f"{what} are for administrators of this installation, with a token that reaches all "
             "projects."
-        )
-
-
-def require_users(actor: Actor | None, *, to_change: bool = False) -> None:
-    """Raise PermissionDeniedError unless `actor` may see all users, or change them if `to_change`.
-
-    Without an actor the request is the portal's own host's, which may do both.
-    """
-    if actor is None:
-        return
-    reads_only = actor.token is not None and actor.token.read_only
-    if not actor.reaches_beyond_projects or (to_change and reads_only):
-        raise PermissionDeniedError(
-            "Users are managed by administrators of this installation, with a token that reaches "
-            "all projects. Ask one of them."
         )
 
 
@@ -223,18 +216,17 @@ def require_sessions(actor: Actor, user: User, *, to_change: bool = False) -> No
 
     Users manage their own sessions, by a token without limits.
     """
+    reads_only = actor.token is not None and actor.token.read_only
     if user.pk != actor.user.pk:
         require_users(actor, to_change=to_change)
-    elif actor.only_project_id is not None or (
-        to_change and actor.token is not None and actor.token.read_only
-    ):
+    elif actor.only_project_id is not None or (to_change and reads_only):
         raise PermissionDeniedError("This token may not manage sessions; sign in instead.")
 
 
 def user_for(username: str, actor: Actor | None = None) -> User:
-    """Return the user of that name; `me` is the actor. NotFoundError: there is none.
+    """Return the user of that name; NotFoundError if there is none.
 
-    The caller checks first that the actor may see users; `me` needs no permission.
+    With an `actor`, `me` is the actor, who needs permission to see other users.
     """
     if actor is not None and username in {"me", actor.user.get_username()}:
         return User.objects.get(pk=actor.user.pk)

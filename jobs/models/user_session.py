@@ -18,7 +18,7 @@ SIGN_IN = "sign_in"
 
 
 class UserSession(AbstractBaseSession):
-    """The session of one browser. Its key is a secret: whoever has it is signed in."""
+    """The session of one browser. Its key is a secret: a client that has it is signed in."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True)
     signed_in_at = models.DateTimeField(null=True)
@@ -46,7 +46,7 @@ class SessionStore(DatabaseStore):
 
     def create_model_instance(self, data: dict[str, Any]) -> Any:
         """Return the row of a session, with its user and the description of its sign-in."""
-        row = super().create_model_instance(data)
+        row: Any = super().create_model_instance(data)
         row.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
         sign_in = data.get(SIGN_IN, {})
         row.signed_in_at = datetime.fromisoformat(sign_in["at"]) if sign_in else None

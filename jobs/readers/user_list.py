@@ -24,7 +24,7 @@ def user_list(
         found = found.filter(is_active=state == "active")
     rows = [_view(user) for user in _with_numbers(found).order_by("username")[: limit + 1]]
     more = rows[limit - 1].username if len(rows) > limit else None
-    return Page(results=rows[:limit], next=more)
+    return Page(results=rows[:limit], next=more, previous=None)
 
 
 def user_view(actor: Actor, username: str) -> wire.User:

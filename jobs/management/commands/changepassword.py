@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("username", nargs="?", help="by default the name of this login")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Prompt for the password and set it."""
+        """Set the password, for which it prompts."""
         username = options["username"] or getpass.getuser()
         user = User.objects.filter(username=username).first()
         if user is None:

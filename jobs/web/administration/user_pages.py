@@ -115,7 +115,7 @@ def own_sessions(request: HttpRequest, actor: Actor) -> HttpResponse:
 @require_POST
 @signed_in
 def end_own(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """End one's own session, or all of them."""
+    """End a session of the user of the request, or all of them."""
     return _end(request, actor, "me", reverse("web:sessions"))
 
 

@@ -7,10 +7,23 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from django.test import Client
+
 from jobs.actions.attempts.open_gateway import open_session
 from jobs.actions.projects.secrets import set_secret
 from jobs.ground import clock
-from jobs.models import Budget, Cluster, Job, Pool, Project, Queue, Quota, StrayCluster, User
+from jobs.models import (
+    Budget,
+    Cluster,
+    Job,
+    Pool,
+    Project,
+    Queue,
+    Quota,
+    StrayCluster,
+    User,
+    UserSession,
+)
 from jobs.permissions import Actor
 from jobs.statuses import Carrier, ClusterStatus, JobKind, JobStatus, Role
 from tests.factories import (
@@ -21,6 +34,7 @@ from tests.factories import (
     make_schedule,
     make_spec,
     make_token,
+    make_user,
 )
 from tests.unit.backends.clouds.test_clouds import AWS_PAIR
 
@@ -126,6 +140,12 @@ def of_token(_project: Project, user: User) -> Parts:
     return {"token_id": make_token(user)[0].pk}
 
 
+def of_user(_project: Project, _user: User) -> Parts:
+    nora = make_user("nora")
+    Client().force_login(nora)
+    return {"username": "nora", "session_id": UserSession.objects.get(user=nora).public_id}
+
+
 def of_pool(_project: Project, _user: User) -> Parts:
     return {"name": Pool.objects.create(name="big", backend_name="fake").name}
 
@@ -144,6 +164,11 @@ LIMITED = make_spec(portal={"max_duration": "2h"})
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("post", "tokens"): Operation("create_token", {"name": "laptop"}),
     ("delete", "token"): Operation("revoke_token", needs=of_token),
+    ("post", "users"): Operation("invite_user", {"username": "nora"}),
+    ("patch", "user"): Operation("change_user", {"is_active": False}, of_user),
+    ("post", "user_link"): Operation("create_sign_in_link", needs=of_user),
+    ("delete", "user_sessions"): Operation("end_sessions", needs=of_user),
+    ("delete", "user_session"): Operation("end_sessions", needs=of_user),
     ("post", "projects"): Operation("make_project", {"slug": "arms"}),
     ("patch", "project"): Operation("rename_project", {"name": "Arms"}),
     ("delete", "project"): Operation("delete_project", query="?confirm=rl"),

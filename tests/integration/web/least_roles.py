@@ -5,6 +5,7 @@ from __future__ import annotations
 ROLES = ("viewer", "member", "maintainer", "admin")
 PUBLIC = "public"  # without signing in
 SIGNED_IN = "signed in"  # about oneself
+ADMINISTRATOR = "administrator of the installation"
 
 # The least role for each operation.
 LEAST: dict[tuple[str, str], str] = {
@@ -22,6 +23,14 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "password"): SIGNED_IN,
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
+    ("get", "sessions"): SIGNED_IN,
+    ("post", "end_own_sessions"): SIGNED_IN,
+    ("get", "users"): ADMINISTRATOR,
+    ("post", "users"): ADMINISTRATOR,
+    ("get", "user"): ADMINISTRATOR,
+    ("post", "user"): ADMINISTRATOR,
+    ("post", "change_user"): ADMINISTRATOR,
+    ("post", "end_sessions"): ADMINISTRATOR,
     ("get", "project"): "viewer",
     ("get", "overview_live"): "viewer",
     ("get", "overview_stream"): "viewer",

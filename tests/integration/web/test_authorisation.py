@@ -39,7 +39,7 @@ from tests.factories import (
     make_user,
 )
 from tests.integration.web.conftest import SOURCE, browser_of
-from tests.integration.web.least_roles import LEAST, PUBLIC, ROLES, SIGNED_IN
+from tests.integration.web.least_roles import ADMINISTRATOR, LEAST, PUBLIC, ROLES, SIGNED_IN
 from tests.undone import undone
 
 ARRAY_ID, SESSION_ID = 4711, 4712
@@ -53,7 +53,7 @@ STREAMS = {
     "all_machines_stream",
 }
 THREADED = {*STREAMS, "readyz"}
-CHANGED = (Project, Job, Membership, ApiToken, ProjectSecret, Schedule)
+CHANGED = (User, Project, Job, Membership, ApiToken, ProjectSecret, Schedule)
 NO_CONTENT, REFUSED, MISSING, WRONG_METHOD = 204, 403, 404, 405
 TO_SIGN_IN = "sent to sign in"
 
@@ -140,13 +140,16 @@ def form(name: str) -> dict[str, str]:
         "remove_member": member,
         "settings": {"slug": "rl-two", "name": "RL"},
         "delete_project": {"confirm": "rl"},
+        "users": {"username": "nora", "role": "member", "hours": "48"},
+        "user": {"hours": "48"},
+        "change_user": {"change": "grant"},
         "tokens": {"name": "laptop", "days": "30"},
     }.get(name, {})
 
 
 def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
-             "schedule_name": "nightly", "session_id": SESSION_ID}  # fmt: skip
+             "schedule_name": "nightly", "session_id": SESSION_ID, "username": "vic"}  # fmt: skip
     parts["array_id"] = ARRAY_ID
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 
@@ -225,10 +228,25 @@ def test_what_belongs_to_no_project_takes_a_sign_in_in_a_browser(browsers):
     wrong = {
         (who, *what): answer
         for what in sorted(LEAST)
-        if LEAST[what] == SIGNED_IN
+        if LEAST[what] in {SIGNED_IN, ADMINISTRATOR}
         for who in (VISITOR, TOKEN)
         if (answer := answer_of(browsers[who], *what)) != TO_SIGN_IN
     }
+    assert not wrong, str(wrong)
+
+
+@pytest.mark.feature("P8.1")
+def test_administration_is_refused_to_every_role_in_a_project(project, other_user, browsers):
+    browsers[ADMINISTRATOR] = browser_of(make_user("root", is_superuser=True))
+    wrong = {}
+    for what in sorted(what for what in LEAST if LEAST[what] == ADMINISTRATOR):
+        before = rows()
+        for who in (*ROLES, OUTSIDER, LEFT, BARRED, ADMINISTRATOR):
+            with undone():
+                answer = answer_of(browsers[who], *what)
+                is_refused = answer in {REFUSED, TO_SIGN_IN} and rows() == before
+                if is_refused != (who != ADMINISTRATOR):
+                    wrong[(who, *what)] = answer
     assert not wrong, str(wrong)
 
 

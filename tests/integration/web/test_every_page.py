@@ -13,7 +13,14 @@ from django.test import Client
 from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.statuses import JobStatus, Role
 from tests.each_case import check_each
-from tests.factories import make_attempt, make_job, make_member, make_project, make_schedule
+from tests.factories import (
+    make_attempt,
+    make_job,
+    make_member,
+    make_project,
+    make_schedule,
+    make_user,
+)
 from tests.integration.web.conftest import browser_of
 from tests.sample_frames import tell_of_hosts
 
@@ -24,7 +31,9 @@ OWN_PAGES = [
     "/settings/password",
     "/settings/machines",
     "/settings/projects",
+    "/settings/sessions",
 ]
+ADMINISTRATION = ["/settings/users", "/settings/users/root"]
 PROJECT_PAGES = [
     "/rl",
     "/rl/jobs",
@@ -46,13 +55,14 @@ PROJECT_PAGES = [
     "/rl/jobs/{job}/terminal",
 ]
 MISSING = "/rl/jobs/999999"
-PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", MISSING]
+PAGES = [*OWN_PAGES, *ADMINISTRATION, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", MISSING]
 
 
 def rendered() -> dict[str, Any]:
     """Render every page for its reader, by its path."""
     project = make_project("rl")
     admin = browser_of(make_member(project, Role.ADMIN))
+    root = browser_of(make_user("root", is_superuser=True))
     job = make_job(project, status=JobStatus.RUNNING, spec_source="run: '<b>'")
     attempt = make_attempt(job)
     tell_of_hosts(attempt, 2, gpus=2)
@@ -62,6 +72,7 @@ def rendered() -> dict[str, Any]:
     found = {}
     for path in PAGES:
         client = Client() if path.startswith("/sign-in") else admin
+        client = root if path in ADMINISTRATION else client
         client.raise_request_exception = False
         found[path] = client.get(path.format(job=job.pk, link=create_sign_in_link(admin.user)))
     return found
