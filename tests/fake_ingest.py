@@ -42,6 +42,8 @@ class FakeIngest:
         self.samples: list[Frame] = []
         # Of meshes: neither.
         self.trees: list[Frame] = []
+        # Of task contexts: neither.
+        self.tasks: list[Frame] = []
         self.faults: list[int] = []
         self.refusals: list[str] = []
         # Archives of code by tree, in the order of their arrival.
@@ -175,6 +177,9 @@ class FakeIngest:
             return
         if frame["kind"] == "mesh":
             self.trees.append(frame)
+            return
+        if frame["kind"] == "tasks":
+            self.tasks.append(frame)
             return
         rank, seq = frame["rank"], frame["seq"]
         expected = self._highest.get(rank, 0) + 1

@@ -23,7 +23,7 @@ from jobs.api.jobs import (
     why_view,
 )
 from jobs.api.jobs.code_view import code_view
-from jobs.api.logs import log_views, mesh_view, metric_views, stacks_view
+from jobs.api.logs import log_views, mesh_view, metric_views, stacks_view, tasks_view
 from jobs.api.logs.ingest_view import ingest_view
 from jobs.api.logs.log_search_view import LogSearchView
 from jobs.api.logs.log_stream import log_stream
@@ -96,6 +96,7 @@ urlpatterns = [
     path(f"{_JOB}/metrics", metric_views.MetricsView.as_view(), name="metrics"),
     path(f"{_JOB}/why", why_view.WhyView.as_view(), name="why"),
     path(f"{_JOB}/mesh", mesh_view.MeshView.as_view(), name="mesh"),
+    path(f"{_JOB}/tasks", tasks_view.TasksView.as_view(), name="tasks"),
     path(
         f"{_JOB}/gateway-sessions",
         gateway_views.GatewaySessionListView.as_view(),

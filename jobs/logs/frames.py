@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from jobs.errors import InvalidFrameError
-from jobs.logs import mesh_frames, samples
+from jobs.logs import mesh_frames, samples, task_frames
 from monarch_client.runner.vocabulary.frames import (
     END,
     EXIT,
@@ -18,6 +18,7 @@ from monarch_client.runner.vocabulary.frames import (
     MESH,
     STACKS,
     STAGE,
+    TASKS,
     UNNUMBERED,
     WORKER,
 )
@@ -177,6 +178,8 @@ def _what_is_wrong(frame: Any, num_ranks: int) -> str:
 def _wrong_state(frame: Frame, num_ranks: int) -> str:
     if frame["kind"] == MESH:
         return mesh_frames.what_is_wrong_with_tree(frame, num_ranks)
+    if frame["kind"] == TASKS:
+        return task_frames.what_is_wrong_with_report(frame)
     return samples.what_is_wrong_with_sample(frame)
 
 

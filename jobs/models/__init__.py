@@ -39,6 +39,7 @@ from jobs.models.schedule_run import ScheduleRun
 from jobs.models.sign_in_link import SignInLink
 from jobs.models.stack_dump import StackDump
 from jobs.models.stray_cluster import StrayCluster
+from jobs.models.task_report import TaskReport
 from jobs.models.upload import Upload
 from jobs.models.use_account import UseAccount
 from jobs.models.user import User
@@ -85,6 +86,7 @@ __all__ = [
     "SignInLink",
     "StackDump",
     "StrayCluster",
+    "TaskReport",
     "Upload",
     "UseAccount",
     "User",

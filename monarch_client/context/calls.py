@@ -56,6 +56,7 @@ def new_actor(
         get_if_exists=options.get_if_exists,
         detached=options.lifetime is Lifetime.DETACHED,
         max_concurrency=options.max_concurrency,
+        kind=_name_of(klass),
     )
 
 

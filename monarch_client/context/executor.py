@@ -27,7 +27,7 @@ from monarch_client.context.current import set_job_context
 from monarch_client.context.errors import PackagesError, TaskCancelledError
 from monarch_client.context.packages import requested_packages, use_packages
 from monarch_client.context.refs import set_process_home
-from monarch_client.context.streams import flush_streams
+from monarch_client.context.streams import begin_call, flush_streams, label_lines
 from monarch_client.context.task_context import TaskContext
 from monarch_client.context.values import (
     ERROR,
@@ -47,6 +47,7 @@ from monarch_client.context.wire import (
     Recall,
     Returned,
     Run,
+    Started,
     frame,
 )
 
@@ -96,8 +97,10 @@ class Executor:
         signal.signal(signal.SIGINT, self._on_interrupt)
         set_process_home(self._context)
         set_job_context(self._context)
+        label_lines()
         threading.Thread(target=self._serve_control, daemon=True, name="control").start()
         with suppress(EOFError, ConnectionError):
+            self._tasks.sendall(frame(Started(self._pid)))
             if packages:
                 self._use_packages(packages)
             while True:
@@ -143,6 +146,7 @@ class Executor:
             self._perform(run, code)
 
     def _perform(self, run: Run, code: Code | None) -> None:
+        begin_call(run.name)
         started = time.perf_counter_ns()
         payload = self._result_of(run, code)
         if os.getpid() != self._pid:

@@ -1,11 +1,54 @@
-"""The standard output and error of an executor, which outlive what a call does to them."""
+"""The standard output and error of an executor, which outlive what a call does to them.
+
+In a job of a portal each line begins with the call that writes it, as in "(train pid=71) ...": the
+lines of all tasks of a host are in the log of its rank.
+"""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from contextlib import suppress
+from contextvars import ContextVar
 
 _DESCRIPTORS = {"stdout": 1, "stderr": 2}
+# In the environment of a job's programs.
+_JOB_VARIABLE = "MPORTAL_JOB_ID"
+_MOST_NAME_CHARS = 100
+# Several calls of an actor run at once, each in its context.
+_label: ContextVar[str] = ContextVar("label")
+# For threads that calls start, which have no context of a call.
+_latest = [""]
+
+
+class LabeledStream(io.TextIOWrapper):
+    """A stream whose lines begin with the name of the call that writes them."""
+
+    _is_in_line = False
+
+    def write(self, text: str, /) -> int:
+        """Write text; return its length, without labels."""
+        if text:
+            label = _label.get(_latest[0])
+            # An end of a line begins no other: what writes that one may be another call.
+            labeled = text[:-1].replace("\n", f"\n{label}") + text[-1]
+            super().write(labeled if self._is_in_line else label + labeled)
+            self._is_in_line = text[-1] != "\n"
+        return len(text)
+
+
+def label_lines() -> None:
+    """Let lines begin with the name of their call, in a job of a portal."""
+    if _JOB_VARIABLE in os.environ:
+        for name, descriptor in _DESCRIPTORS.items():
+            _reopen(name, descriptor)
+
+
+def begin_call(name: str) -> None:
+    """Note which call writes from now on."""
+    _latest[0] = f"({name[:_MOST_NAME_CHARS]} pid={os.getpid()}) "
+    _label.set(_latest[0])
 
 
 def flush_streams() -> None:
@@ -21,13 +64,15 @@ def flush_streams() -> None:
 
 def _reopen(name: str, descriptor: int) -> None:
     former = getattr(sys, f"__{name}__")
+    is_labeled = _JOB_VARIABLE in os.environ
     with suppress(OSError):  # the call has closed the descriptor itself
-        stream = open(  # noqa: SIM115 - open until the process ends
-            descriptor,
-            "w",
+        # Open until the process ends.
+        buffer = open(descriptor, "wb", closefd=False)  # noqa: SIM115
+        stream = (LabeledStream if is_labeled else io.TextIOWrapper)(
+            buffer,
             encoding=former.encoding if former else "utf-8",
             errors=former.errors if former else "backslashreplace",
-            closefd=False,
+            line_buffering=is_labeled,
         )
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

@@ -155,6 +155,12 @@ def error_of(payload: Payload, home: Home | None) -> Exception:
     return error
 
 
+def error_texts(payload: Payload) -> tuple[str, str]:
+    """Return the last line of an error in a payload, and its traceback, without unpickling it."""
+    _, text, summary = pickle.loads(payload.data)  # noqa: S301 - of this user's own processes
+    return summary, text
+
+
 def _of_user(error: BaseException) -> TracebackType | None:
     """Return the error's traceback without the frames of this package that called the user."""
     trace = error.__traceback__

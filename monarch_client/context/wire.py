@@ -51,6 +51,8 @@ class NewActor(msgspec.Struct, array_like=True, tag="actor"):
     get_if_exists: bool = False
     detached: bool = False
     max_concurrency: int = 1
+    # The name of its class; that of `call` is the actor's own if it has one.
+    kind: str = ""
 
 
 class Run(msgspec.Struct, array_like=True, tag="run"):
@@ -103,6 +105,12 @@ class Held(msgspec.Struct, array_like=True, tag="held"):
 
     kept: list[bytes]
     dropped: list[bytes]
+
+
+class Started(msgspec.Struct, array_like=True, tag="started"):
+    """The first message of an executor: the process id."""
+
+    pid: int
 
 
 class Hello(msgspec.Struct, array_like=True, tag="hello"):
@@ -193,7 +201,7 @@ class Ready(msgspec.Struct, array_like=True, tag="ready"):
 
 TO_EXECUTOR = Run
 TO_CONTROL = Recall | Interrupt
-FROM_EXECUTOR = Done | Returned | Held
+FROM_EXECUTOR = Done | Returned | Held | Started
 FROM_TASK = Hello | Call | NewActor | Await | StopWaiting | Put | Cancel
 TO_ZYGOTE = Setup | InFile | Fork | Kill
 FROM_ZYGOTE = Ready | Ended

@@ -47,6 +47,14 @@ class MachineCalls:
         known = {} if attempt is None else {"attempt": attempt}
         return decode(wire.mesh.Mesh, self.connection.request("GET", path, params=known))
 
+    def tasks(
+        self, project: str, job_id: int, *, attempt: int | None = None
+    ) -> wire.tasks.TaskContexts:
+        """Return an attempt's task contexts: tasks, actors, objects and failures."""
+        path = f"/projects/{project}/jobs/{job_id}/tasks"
+        known = {} if attempt is None else {"attempt": attempt}
+        return decode(wire.tasks.TaskContexts, self.connection.request("GET", path, params=known))
+
     def ask_stacks(
         self, project: str, job_id: int, *, rank: int = 0, pid: int | None = None
     ) -> wire.stacks.StackDump:

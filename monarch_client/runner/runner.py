@@ -26,6 +26,7 @@ from monarch_client.runner.node_streams.node_streams import NodeStreams
 from monarch_client.runner.place import Place
 from monarch_client.runner.probes.sampler import Sampler
 from monarch_client.runner.probes.stack_dumps import StackDumps
+from monarch_client.runner.probes.task_reports import TaskReports
 from monarch_client.runner.programs import runtime_files
 from monarch_client.runner.programs.shell import write_scripts
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from monarch_client.runner.base.config import AttemptConfig, NodeFolder
     from monarch_client.runner.delivery.carriers import Carrier
+    from monarch_client.runner.peers.link import Link
     from monarch_client.runner.vocabulary.stack_requests import StackRequest
 
 # Seconds that a peer with a stop request waits for rank 0 to end the attempt.
@@ -54,6 +56,7 @@ class Runner:
         self._place = Place(config, rank, folder, self._loop, self._children, recorder, Samples())
         self._sampler = Sampler(self._place)
         self._mesh_watch = MeshWatch(self._place)
+        self._tasks = TaskReports(self._place)
         self._gateway = GatewayProcess(self._place)
         self._streams = NodeStreams(self._place)
         self._stacks = StackDumps(self._place)
@@ -86,6 +89,7 @@ class Runner:
             runtime_files.extract(self._folder)
             write_scripts(self._config, self._folder)
             self._sampler.start()
+            self._tasks.start()
         self._mint()
         if self._rank == 0:
             self._lead(is_after_crash=is_after_crash)
@@ -138,6 +142,7 @@ class Runner:
             self._mesh_watch.has_proc_ended = attempt.has_proc_ended
             self._mesh_watch.start()
             attempt.on_run = self._admit_laptops
+            attempt.on_last = self._tasks.look
             attempt.on_lost = self._gateway.report_lost
             attempt.begin()
 
@@ -153,6 +158,7 @@ class Runner:
         self._is_lingering = True
         self._sampler.stop()
         self._mesh_watch.stop()
+        self._tasks.stop()
         self._stacks.stop()
         carrier.finish()
         self._loop.call_later(self._config.linger_s, self._loop.stop)
@@ -180,10 +186,16 @@ class Runner:
         link.on_streams = self._streams.request
         link.on_delivered = self._loop.stop
         link.on_lost = self._end_alone
-        self._node.on_change = lambda: link.update(self._node.state)
+        self._node.on_change = lambda: self._report_to(link)
         link.start()
         if is_after_crash:
             self._node.mark_lost("its runner was killed")
+
+    def _report_to(self, link: Link) -> None:
+        """Report the node's state; with its last one, the latest of its task contexts."""
+        if self._node.state.ended:
+            self._tasks.look()
+        link.update(self._node.state)
 
     def _end_alone(self) -> None:
         """End this node's programs and exit, since rank 0 is lost."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         queue,
         schedules,
         stacks,
+        tasks,
         users,
         values,
     )
@@ -58,6 +59,7 @@ __all__ = [
     "queue",
     "schedules",
     "stacks",
+    "tasks",
     "users",
     "values",
 ]

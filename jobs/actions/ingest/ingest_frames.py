@@ -10,6 +10,7 @@ from django.db import transaction
 from jobs.actions.ingest.apply_reports import apply_reports
 from jobs.actions.ingest.store_mesh import masked_tree, store_mesh
 from jobs.actions.ingest.store_samples import store_samples
+from jobs.actions.ingest.store_tasks import masked_reports, store_tasks
 from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
@@ -22,7 +23,7 @@ from jobs.logs.senders import Sender, sender_of
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
 from monarch_client.crash_points import reach
-from monarch_client.runner.vocabulary.frames import LINE, MESH
+from monarch_client.runner.vocabulary.frames import LINE, MESH, METRICS, TASKS
 
 # How stale `last_seen_at` may be: a write for every batch would bloat the row.
 LAST_SEEN_PRECISION = timedelta(seconds=1)
@@ -64,13 +65,17 @@ def take_in(
         frames = [frame for frame in frames if "seq" in frame]
     trees = [frame for frame in states if frame["kind"] == MESH]
     tree = masked_tree(sender.attempt, trees) if trees else None
-    samples = [frame for frame in states if frame["kind"] != MESH]
+    samples = [frame for frame in states if frame["kind"] == METRICS]
+    tasks = [frame for frame in states if frame["kind"] == TASKS]
+    reports = masked_reports(sender.attempt, tasks) if tasks else []
     with transaction.atomic():
         acked = _take_in(sender, frames) if frames else _acknowledged(sender.attempt_id)
         if samples:
             store_samples(sender.attempt, samples)
         if tree is not None:
             store_mesh(sender.attempt, tree)
+        if reports:
+            store_tasks(sender.attempt, reports)
         _note_contact(sender)
     return acked
 

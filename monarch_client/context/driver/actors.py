@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from itertools import islice
 
+from monarch_client.context.driver.activity import Activity, shown
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.pending_call import PendingCall
 from monarch_client.context.errors import ActorDiedError, TaskCancelledError
 from monarch_client.context.scheduling import Scheduler
-from monarch_client.context.values import ERROR, Payload, error_payload
+from monarch_client.context.values import ERROR, Payload, error_payload, error_texts
 from monarch_client.context.wire import Call, Done, Interrupt, NewActor
+from monarch_client.wire.tasks import ContextActor
 
 # The driver as a caller; executors have their numbers.
 DRIVER = 0
 _MOST_SENT = 256
+_MOST_FORMER = 20
+_MOST_WHY_CHARS = 300
 
 
 class Actor:
@@ -32,6 +38,9 @@ class Actor:
         self.sent: dict[bytes, PendingCall] = {}
         # More are sent once half of them have ended: many in one message.
         self.most_sent = max(_MOST_SENT, 2 * new.max_concurrency)
+        self.is_constructed = False
+        # Its calls that have ended.
+        self.calls = 0
 
     @property
     def id(self) -> bytes:
@@ -42,10 +51,15 @@ class Actor:
 class Actors:
     """All actors of a context."""
 
-    def __init__(self, objects: ObjectTable, scheduler: Scheduler, pool: ExecutorPool) -> None:
+    def __init__(
+        self, objects: ObjectTable, scheduler: Scheduler, pool: ExecutorPool, activity: Activity
+    ) -> None:
         self._objects = objects
         self._scheduler = scheduler
         self._pool = pool
+        self._activity = activity
+        # What is known of the latest actors that have ended and have no handle.
+        self._former: deque[ContextActor] = deque(maxlen=_MOST_FORMER)
         self._actors: dict[bytes, Actor] = {}
         self._names: dict[str, bytes] = {}
         # Actors that wait for resources, the oldest first.
@@ -84,6 +98,7 @@ class Actors:
         pending = PendingCall(call, self._objects, lambda _: self._send_next(actor, caller))
         self._objects.add(call.id)
         self._calls[call.id] = actor
+        self._activity.submitted(_counted_name(actor, call))
         if actor.death is not None:
             self._end_call(pending, actor.death)
             return
@@ -111,6 +126,7 @@ class Actors:
         if actor is None:
             return False
         if ref in actor.sent:
+            actor.sent[ref].is_cancelled = True
             self._objects.settle(ref, _cancelled(actor.sent[ref]))
             if actor.executor is not None:
                 actor.executor.request(Interrupt(ref))
@@ -119,6 +135,7 @@ class Actors:
             for pending in calls:
                 if pending.call.id == ref:
                     calls.remove(pending)
+                    pending.is_cancelled = True
                     self._end_call(pending, _cancelled(pending))
                     self._send_next(actor, caller)
                     return True
@@ -130,13 +147,19 @@ class Actors:
         executor.calls.pop(done.id, None)
         if done.id == actor.id:
             actor.construction.release()
+            actor.is_constructed = True
             if done.payload.kind == ERROR:
+                self._activity.note_failure(actor.new.call.name, done.payload, executor.host)
                 self._die(actor, done.payload)
                 executor.kill()
             return
         pending = actor.sent.pop(done.id, None)
         if pending is not None:
-            self._end_call(pending, done.payload, executor.host)
+            actor.calls += 1
+            if not pending.is_cancelled:
+                name = _counted_name(actor, pending.call)
+                self._activity.ran(name, done.payload, done.ran_ns, executor.host)
+            self._end_call(pending, done.payload, executor.host, has_run=True)
         if actor.waiting and len(actor.sent) <= actor.most_sent // 2:
             for caller in list(actor.waiting):
                 self._send_next(actor, caller)
@@ -155,6 +178,21 @@ class Actors:
             actor,
             error_payload(ActorDiedError(f"The process of {name} on {host} {ended}.")),
         )
+
+    def running(self) -> Iterator[str]:
+        """Yield the names of the calls that run now: the first that each actor was sent."""
+        for actor in self._actors.values():
+            if actor.is_constructed:
+                for pending in islice(actor.sent.values(), actor.new.max_concurrency):
+                    yield _counted_name(actor, pending.call)
+
+    def rows(self, most: int, *, is_open: bool) -> tuple[list[ContextActor], int]:
+        """Return what is known of the actors, those that live first, and how many are left out."""
+        living = [each for each in self._actors.values() if each.death is None]
+        dead = [each for each in self._actors.values() if each.death is not None]
+        rows = [_row(each, _state_of(each, is_open=is_open)) for each in [*living, *dead][:most]]
+        rows += [*reversed(self._former)][: most - len(rows)]
+        return rows, max(0, len(self._actors) - most)
 
     def fail_infeasible(self) -> None:
         """Let actors die that wait for resources which no host has any more: one was lost."""
@@ -196,8 +234,14 @@ class Actors:
             concurrency = actor.new.max_concurrency
             executor.send(b"".join(pending.message(executor, concurrency) for pending in calls))
 
-    def _end_call(self, pending: PendingCall, payload: Payload, host: str = "") -> None:
-        self._calls.pop(pending.call.id, None)
+    def _end_call(
+        self, pending: PendingCall, payload: Payload, host: str = "", *, has_run: bool = False
+    ) -> None:
+        actor = self._calls.pop(pending.call.id)
+        if pending.is_cancelled:
+            self._activity.cancelled(_counted_name(actor, pending.call))
+        elif not has_run:
+            self._activity.failed(_counted_name(actor, pending.call), payload)
         self._objects.settle(pending.call.id, payload, host, pending.call.name)
         pending.release()
 
@@ -225,9 +269,36 @@ class Actors:
         if self._names.get(actor.new.name) == actor.id:
             del self._names[actor.new.name]
         actor.construction.release()
+        self._former.append(_row(actor, "ended" if actor.death is None else "dead"))
         if actor.executor is not None:
             actor.executor.close()
 
 
 def _cancelled(pending: PendingCall) -> Payload:
     return error_payload(TaskCancelledError(f"{pending.call.name} was cancelled."))
+
+
+def _counted_name(actor: Actor, call: Call) -> str:
+    """Return the name that a call is counted by: of many actors of a class the same."""
+    return f"{actor.new.kind}.{call.method}"
+
+
+def _state_of(actor: Actor, *, is_open: bool) -> str:
+    if actor.death is not None:
+        return "dead"
+    if not is_open:
+        return "ended"
+    return "alive" if actor.is_constructed else "pending"
+
+
+def _row(actor: Actor, state: str) -> ContextActor:
+    executor = actor.executor
+    return ContextActor(
+        name=shown(actor.new.name),
+        kind=shown(actor.new.kind),
+        state=state,
+        host=shown(executor.host) if executor else "",
+        pid=executor.pid or None if executor else None,
+        calls=actor.calls,
+        why=shown(error_texts(actor.death)[0], _MOST_WHY_CHARS) if actor.death else "",
+    )

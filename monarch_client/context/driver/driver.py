@@ -8,10 +8,12 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from monarch_client.context.driver.activity import Activity
 from monarch_client.context.driver.actors import DRIVER, Actors
 from monarch_client.context.driver.attaching import LocalHosts, MeshHosts
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.reporting import SummaryWriter
 from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.driver.tasks import Tasks
 from monarch_client.context.driver.waiter import Waiter
@@ -19,7 +21,7 @@ from monarch_client.context.errors import ContextClosedError, ContextError, Obje
 from monarch_client.context.hosting.loop import Loop
 from monarch_client.context.scheduling import Scheduler
 from monarch_client.context.values import Payload, error_payload
-from monarch_client.context.wire import Call, Done, Held, NewActor, Recall, Returned
+from monarch_client.context.wire import Call, Done, Held, NewActor, Recall, Returned, Started
 
 log = logging.getLogger("monarch_client.context")
 _MOST_RECALLED = 1 << 16
@@ -38,13 +40,16 @@ class Driver:
         self.objects = ObjectTable(stored)
         self.scheduler = Scheduler()
         self.pool = ExecutorPool(self)
-        self.tasks = Tasks(self.loop, self.objects, self.scheduler, self.pool)
-        self.actors = Actors(self.objects, self.scheduler, self.pool)
+        self.activity = Activity()
+        self.tasks = Tasks(self.loop, self.objects, self.scheduler, self.pool, self.activity)
+        self.actors = Actors(self.objects, self.scheduler, self.pool, self.activity)
+        self._summary = SummaryWriter(self)
         self.is_closed = self._has_ended = False
         self._dropped: deque[bytes] = deque()
         with self.loop.lock:
             self.hosts = MeshHosts(self, mesh) if mesh else LocalHosts(self, resources)
         self.loop.start()
+        self._summary.start()
 
     def close(self) -> None:
         """End all processes; what is pending raises ContextClosedError."""
@@ -53,6 +58,7 @@ class Driver:
                 return
             self._has_ended = True
             self._end(ContextClosedError())
+        self._summary.stop()
         if isinstance(self.hosts, MeshHosts):
             # The loop handles their last reports.
             self.hosts.close()
@@ -143,12 +149,14 @@ class Driver:
         if waits and not executor.actor and len(executor.calls) > 1:
             executor.request(Recall(_MOST_RECALLED))
 
-    def on_message(self, executor: Executor, message: Done | Returned | Held) -> None:
+    def on_message(self, executor: Executor, message: Done | Returned | Held | Started) -> None:
         """Handle a message of an executor."""
         if isinstance(message, Held):
             self._change_held(executor, message)
         elif isinstance(message, Returned):
             self.tasks.on_returned(executor, message.ids)
+        elif isinstance(message, Started):
+            executor.pid = message.pid
         elif executor.actor:
             self.actors.on_done(executor, message)
         else:

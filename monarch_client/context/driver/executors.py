@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -11,7 +11,15 @@ import msgspec
 from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.hosting.link import HostLink
 from monarch_client.context.packages import variables_of
-from monarch_client.context.wire import FROM_EXECUTOR, Done, FrameBuffer, Held, Returned, frame
+from monarch_client.context.wire import (
+    FROM_EXECUTOR,
+    Done,
+    FrameBuffer,
+    Held,
+    Returned,
+    Started,
+    frame,
+)
 
 if TYPE_CHECKING:
     from monarch_client.context.scheduling import Allocation
@@ -24,7 +32,7 @@ Kind = tuple[tuple[int, ...], tuple[str, ...]]
 class Events(Protocol):
     """The owner of a pool, as a receiver of its executors' reports."""
 
-    def on_message(self, executor: Executor, message: Done | Returned | Held) -> None:
+    def on_message(self, executor: Executor, message: Done | Returned | Held | Started) -> None:
         """Handle a message of an executor."""
 
     def on_executor_ended(self, executor: Executor, ended: str) -> None:
@@ -37,6 +45,8 @@ class Executor:
     def __init__(self, number: int, host: str, kind: Kind, link: HostLink) -> None:
         self.number = number
         self.host = host
+        # Zero until the process has started.
+        self.pid = 0
         self.kind = kind
         self.codes: CodeCache[bool] = CodeCache()
         self.allocation: Allocation | None = None
@@ -47,7 +57,7 @@ class Executor:
         self.held: set[bytes] = set()
         self.waiting = 0
         self.served = 0
-        self.received: FrameBuffer[Done | Returned | Held] = FrameBuffer(FROM_EXECUTOR)
+        self.received: FrameBuffer[Done | Returned | Held | Started] = FrameBuffer(FROM_EXECUTOR)
         self._link = link
 
     def send(self, frames: bytes) -> None:
@@ -106,6 +116,18 @@ class ExecutorPool:
         for executor in list(self._executors.values()):
             if executor.host == name:
                 self.on_ended(executor.number, ended)
+
+    def hosts(self) -> list[str]:
+        """List the names of the hosts."""
+        return list(self._hosts)
+
+    def count_on(self, host: str) -> int:
+        """Count the executors of a host."""
+        return sum(each.host == host for each in self._executors.values())
+
+    def busy(self) -> Iterator[Executor]:
+        """Yield the executors that have calls."""
+        return (each for each in self._executors.values() if each.calls)
 
     def find(self, number: int) -> Executor | None:
         """Return the executor of a number, unless it has ended."""

@@ -15,13 +15,21 @@ Ready = Callable[["PendingCall"], None]
 class PendingCall:
     """A call with the objects that it refers to, which exist until it ends."""
 
-    __slots__ = ("_missing", "_objects", "_on_ready", "call", "failure", "is_released")
+    __slots__ = (
+        "_missing",
+        "_objects",
+        "_on_ready",
+        "call",
+        "failure",
+        "is_cancelled",
+        "is_released",
+    )
 
     def __init__(self, call: Call, objects: ObjectTable, on_ready: Ready) -> None:
         """Hold the call's objects. ObjectLostError: one of them does not exist."""
         self.call = call
         self.failure: Payload | None = None
-        self.is_released = False
+        self.is_cancelled = self.is_released = False
         self._objects = objects
         self._on_ready = on_ready
         references = self._references()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -26,6 +27,14 @@ class Place:
     copies: set[str] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class _Held:
+    """The objects of one host."""
+
+    objects: int = 0
+    bytes: int = 0
+
+
 class StoredObjects:
     """The values of a context that are too large for messages."""
 
@@ -42,6 +51,8 @@ class StoredObjects:
         self.home = ""
         self._stores: dict[str, StoreLink] = {}
         self._places: dict[bytes, Place] = {}
+        # By host; counted when they change, since there may be many objects.
+        self._held: defaultdict[str, _Held] = defaultdict(_Held)
 
     def add_host(self, name: str, store: StoreLink) -> None:
         """Add the store of a host."""
@@ -56,6 +67,8 @@ class StoredObjects:
         """Take over an object from the process that has stored it on its host."""
         if store := self._stores.get(host):
             self._places[payload.data] = Place(ref, host, payload.size, producer)
+            self._held[host].objects += 1
+            self._held[host].bytes += payload.size
             store.adopt(payload.data)
 
     def refuse(self, payload: Payload, host: str) -> None:
@@ -68,6 +81,8 @@ class StoredObjects:
         place = self._places.pop(object_id, None)
         if place is None:
             return
+        self._held[place.host].objects -= 1
+        self._held[place.host].bytes -= place.size
         if store := self._stores.get(place.host):
             store.discard(object_id)
         for host in place.copies:
@@ -99,12 +114,18 @@ class StoredObjects:
     def lose_host(self, name: str) -> list[tuple[bytes, Place]]:
         """Forget a lost host; return the objects that it had, by their ids."""
         del self._stores[name]
+        self._held.pop(name, None)
         lost = [(each, place) for each, place in self._places.items() if place.host == name]
         for object_id, _ in lost:
             del self._places[object_id]
         for place in self._places.values():
             place.copies.discard(name)
         return lost
+
+    def held_by(self, host: str) -> tuple[int, int]:
+        """Return how many objects a host has, and their bytes, without copies."""
+        held = self._held[host]
+        return held.objects, held.bytes
 
     def close(self) -> None:
         """End the driver's store. Values that were read stay usable."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from monarch_client.context.driver.activity import Activity
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.pending_call import PendingCall
@@ -33,12 +36,18 @@ class Tasks:
     """All tasks that have not ended."""
 
     def __init__(
-        self, loop: Loop, objects: ObjectTable, scheduler: Scheduler, pool: ExecutorPool
+        self,
+        loop: Loop,
+        objects: ObjectTable,
+        scheduler: Scheduler,
+        pool: ExecutorPool,
+        activity: Activity,
     ) -> None:
         self._loop = loop
         self._objects = objects
         self._scheduler = scheduler
         self._pool = pool
+        self._activity = activity
         self._tasks: dict[bytes, Task] = {}
 
     def __len__(self) -> int:
@@ -53,6 +62,7 @@ class Tasks:
         task.pending = PendingCall(call, self._objects, self._on_arguments)
         self._objects.add(call.id)
         self._tasks[call.id] = task
+        self._activity.submitted(call.name)
         task.pending.await_arguments()
 
     def pump(self, *, ahead: bool = True) -> None:
@@ -70,8 +80,8 @@ class Tasks:
         if task is None:
             return False
         executor = task.executor
+        task.is_cancelled = True
         if executor is not None:
-            task.is_cancelled = True
             self._objects.settle(ref, _cancelled(task))
             executor.request(Interrupt(ref))
             self._loop.call_later(GRACE_S, lambda: self._kill_if_running(ref, executor))
@@ -86,7 +96,9 @@ class Tasks:
         if executor.calls.pop(done.id, self) is self or task is None:
             return
         self._finish(executor, task, done.ran_ns or None)
-        self._end(task, done.payload, executor.host)
+        if not task.is_cancelled:
+            self._activity.ran(task.pending.call.name, done.payload, done.ran_ns, executor.host)
+        self._end(task, done.payload, executor.host, has_run=True)
 
     def on_returned(self, executor: Executor, calls: list[bytes]) -> None:
         """Enqueue tasks again that an executor has given back."""
@@ -115,9 +127,16 @@ class Tasks:
             if task.is_cancelled:
                 self._end(task, _cancelled(task))
             elif ran and task.losses > task.pending.call.max_retries:
-                self._end(task, _lost(task, host, ended))
+                self._end(task, _lost(task, host, ended), host=host)
             else:
                 self._scheduler.enqueue(task.item)
+
+    def running(self) -> Iterator[str]:
+        """Yield the names of the tasks that run now: the first of each executor's calls."""
+        for executor in self._pool.busy():
+            task = self._tasks.get(next(iter(executor.calls)))
+            if task is not None:
+                yield task.pending.call.name
 
     def fail_infeasible(self) -> None:
         """End the tasks that no host can fit any more: one was lost."""
@@ -169,8 +188,12 @@ class Tasks:
         if allocation is not None and self._scheduler.finish(allocation, task.item.id):
             executor.allocation = None
 
-    def _end(self, task: Task, payload: Payload, host: str = "") -> None:
+    def _end(self, task: Task, payload: Payload, host: str = "", *, has_run: bool = False) -> None:
         call = task.pending.call
+        if task.is_cancelled:
+            self._activity.cancelled(call.name)
+        elif not has_run:
+            self._activity.failed(call.name, payload, host)
         del self._tasks[call.id]
         self._objects.settle(call.id, payload, host, call.name)
         task.pending.release()

@@ -49,6 +49,8 @@ class Attempt:
         self.on_run: Callable[[str, str], None] = lambda _python, _torchmonarch: None
         # Called with the rank of a host that is lost, before the attempt ends by it.
         self.on_lost: Callable[[int], None] = lambda _rank: None
+        # Called before the last frame.
+        self.on_last: Callable[[], None] = lambda: None
         self._place = place
         self._node = node
         self._on_over = on_over
@@ -216,6 +218,7 @@ class Attempt:
             return
         self._is_over = True
         self._end_stage("end", ok=True, detail="")
+        self.on_last()
         frame = self._verdict.to_frame()
         self._place.recorder.write(frames.END, **frame)
         reach("runner.verdict")

@@ -230,6 +230,11 @@ class NodeFolder(NamedTuple):
         return self.state / "report.json"
 
     @property
+    def tasks(self) -> Path:
+        """The folder of the summaries that task contexts of this node write."""
+        return self.state / "tasks"
+
+    @property
     def admins(self) -> Path:
         """The addresses of the mesh admins, written by their process."""
         return self.state / "admins.json"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.delivery.log_lines import PACKET_BYTES, packet_lines
 from monarch_client.runner.journal.final_frames import verdict_frame
 from monarch_client.runner.journal.samples import Samples
+from monarch_client.runner.vocabulary.frames import END, kind_of
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -86,6 +87,9 @@ class PrintCarrier:
     def _print_batch(self) -> None:
         frames = self._journal.peek(PACKET_BYTES)
         if frames:
+            if kind_of(frames[-1]) == END:
+                # What follows the last frame is not read.
+                self._print_samples()
             self._packet += 1
             self._last = packet_lines(self._attempt_id, self._packet, frames)
             self._write(self._last)

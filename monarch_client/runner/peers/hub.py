@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.base import tls
 from monarch_client.runner.base.event_thread import EventThread
 from monarch_client.runner.peers import wire
-from monarch_client.runner.vocabulary.frames import number_of
+from monarch_client.runner.vocabulary.frames import kind_of, number_of
 from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
 from monarch_client.runner.vocabulary.node_state import NodeState
 
@@ -149,7 +149,7 @@ class Hub:
             line = str(sample).partition("\n")[0].encode("ascii", "replace") + b"\n"
             # A frame with a number is no sample: it would become a part of the log.
             if number_of(line) == (rank, 0):
-                self._place.samples.put(rank, line)
+                self._place.samples.put(rank, line, kind_of(line))
         if message.fields.get("state"):
             state = NodeState.from_dict(message.fields["state"])
             self._place.loop.post(lambda: self._attempt.node_changed(rank, state))

@@ -126,6 +126,8 @@ def _base(place: Place) -> dict[str, str]:
         MPORTAL_TOKEN=config.driver_token,
     )
     env[NODE_MARK] = str(place.folder.root)
+    # Task contexts write there what they do.
+    env["MPORTAL_TASKS_FOLDER"] = str(place.folder.tasks)
     if config.gateway:
         # For `mportal_code`, and shells, which then know the work directory by its lasting name.
         env["MPORTAL_WORKDIR"] = env["PWD"] = str(place.folder.workdir)

@@ -14,10 +14,10 @@ from monarch_client.runner.vocabulary import streams
 if TYPE_CHECKING:
     from typing import Any
 
-# The kinds of frames. The last two have no numbers: the next one replaces one that is lost.
+# The kinds of frames. The last three have no numbers: the next one replaces one that is lost.
 LINE, STAGE, WORKER, EXIT, STACKS, END = "line", "stage", "worker", "exit", "stacks", "end"
-METRICS, MESH = "metrics", "mesh"
-UNNUMBERED = frozenset({METRICS, MESH})
+METRICS, MESH, TASKS = "metrics", "mesh", "tasks"
+UNNUMBERED = frozenset({METRICS, MESH, TASKS})
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -47,6 +47,11 @@ def number_of(line: bytes) -> tuple[int, int]:
     """Return (rank, seq) of an encoded frame; (rank, 0) if it has no number, as samples."""
     frame = json.loads(line)
     return int(frame["rank"]), int(frame.get("seq", 0))
+
+
+def kind_of(line: bytes) -> str:
+    """Return the kind of an encoded frame."""
+    return str(json.loads(line).get("kind"))
 
 
 def replacement_for(line: bytes, why: str) -> bytes:

@@ -84,6 +84,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "log_download"): "viewer",
     ("get", "metrics"): "viewer",
     ("get", "mesh"): "viewer",
+    ("get", "tasks"): "viewer",
     ("get", "why"): "viewer",
     ("get", "gateway_sessions"): "viewer",
     (

@@ -25,6 +25,7 @@ from jobs.statuses import Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_spec
 from tests.frame_bytes import body, frame, lines
 from tests.mesh_frames import host, proc, tree
+from tests.task_frames import context, failure, report
 
 pytestmark = pytest.mark.django_db
 VALUE = "hunter2-hunter2!"
@@ -120,6 +121,12 @@ def test_the_token_of_a_person_is_masked_where_its_line_was_cut(attempt, post):
     post(frame(1, text=f"a {token[:30]}", more=True))
     post(frame(2, text=f"{token[30:]} z"))
     assert texts(attempt) == ["a ***", "*** z"]
+
+
+def test_reports_of_tasks_are_stored_without_it(attempt, post):
+    post(report(0, context(failures=[failure(error=f"no {VALUE}", trace=f"in {VALUE}")])))
+    (row,) = attempt.task_reports.all()
+    assert VALUE not in str(row.latest)
 
 
 def test_trees_of_meshes_are_stored_without_it(attempt, post):
