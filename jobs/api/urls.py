@@ -94,6 +94,11 @@ urlpatterns = [
     path(f"{_JOB}/logs/stream", log_stream, name="log_stream"),
     path(f"{_JOB}/logs/download", log_views.log_download, name="log_download"),
     path(f"{_JOB}/metrics", metric_views.MetricsView.as_view(), name="metrics"),
+    path(
+        f"{_JOB}/program-metrics",
+        metric_views.ProgramMetricsView.as_view(),
+        name="program_metrics",
+    ),
     path(f"{_JOB}/why", why_view.WhyView.as_view(), name="why"),
     path(f"{_JOB}/mesh", mesh_view.MeshView.as_view(), name="mesh"),
     path(f"{_JOB}/tasks", tasks_view.TasksView.as_view(), name="tasks"),

@@ -30,6 +30,7 @@ from jobs.models.membership import Membership
 from jobs.models.mesh_tree import MeshTree
 from jobs.models.plan_pass import PlanPass
 from jobs.models.pool import Pool
+from jobs.models.program_series import ProgramSeries
 from jobs.models.project import Project
 from jobs.models.project_secret import ProjectSecret
 from jobs.models.queue import Queue
@@ -77,6 +78,7 @@ __all__ = [
     "MeshTree",
     "PlanPass",
     "Pool",
+    "ProgramSeries",
     "Project",
     "ProjectSecret",
     "Queue",

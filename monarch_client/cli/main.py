@@ -39,6 +39,7 @@ class PortalGroup(LazyGroup):
             "events": "jobs:events",
             "logs": "logs:logs",
             "top": "top:top",
+            "metrics": "program_metrics:metrics",
             "meshes": "meshes:meshes",
             "stacks": "stacks:stacks",
             "wait": "waiting:wait_command",

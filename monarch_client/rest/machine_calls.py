@@ -36,6 +36,22 @@ class MachineCalls:
         known = {name: value for name, value in params.items() if value is not None}
         return decode(wire.metrics.Hosts, self.connection.request("GET", path, params=known))
 
+    def program_metrics(
+        self,
+        project: str,
+        job_id: int,
+        *,
+        attempt: int | None = None,
+        name: str = "",
+        rank: int | None = None,
+    ) -> wire.metrics.ProgramMetrics:
+        """Return the metrics that a job's program reported; with `name`, the history of one."""
+        path = f"/projects/{project}/jobs/{job_id}/program-metrics"
+        params = {"attempt": attempt, "name": name or None, "rank": rank}
+        known = {key: value for key, value in params.items() if value is not None}
+        answer = self.connection.request("GET", path, params=known)
+        return decode(wire.metrics.ProgramMetrics, answer)
+
     def why(self, project: str, job_id: int) -> wire.queue.Waiting:
         """Return why a job waits: position, limits, their holders, when it probably starts."""
         path = f"/projects/{project}/jobs/{job_id}/why"

@@ -114,3 +114,39 @@ class Hosts:
     gpu_use: Annotated[
         GpuUseSeries | None, Meta(description="Of all hosts. Null: none reports a GPU.")
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSeries:
+    """A metric that a program reported on one rank. Null: the value was not finite."""
+
+    name: str
+    rank: int
+    at: Annotated[Moment, Meta(description="Of the last report.")]
+    step: Annotated[int, Meta(description="Of the last report.")]
+    value: Annotated[float | None, Meta(description="Of the last report.")]
+    lowest: float | None
+    highest: float | None
+    t: Annotated[
+        list[float], Meta(description="Seconds since 1970; empty unless a name is chosen.")
+    ]
+    steps: list[int]
+    values: Annotated[
+        list[float | None], Meta(description="Of many reports, the means of neighbors.")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramMetrics:
+    """The metrics that the program of one attempt reported in its output."""
+
+    attempt: Annotated[int | None, Meta(description="Its number.")]
+    is_over: bool
+    is_final: Annotated[
+        bool,
+        Meta(description="It is over, and no other attempt will be shown instead."),
+    ]
+    is_full: Annotated[
+        bool, Meta(description="No more can be kept: further names and ranks are left out.")
+    ]
+    series: list[ProgramSeries]

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from jobs.actions.ingest.apply_reports import apply_reports
 from jobs.actions.ingest.store_mesh import masked_tree, store_mesh
+from jobs.actions.ingest.store_program_metrics import store_program_metrics
 from jobs.actions.ingest.store_samples import store_samples
 from jobs.actions.ingest.store_tasks import masked_reports, store_tasks
 from jobs.background.hints import wake_on_commit
@@ -22,6 +23,7 @@ from jobs.logs.sealing import CHUNK_BYTES
 from jobs.logs.senders import Sender, sender_of
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
+from jobs.policies.program_metrics import Report, report_of
 from monarch_client.crash_points import reach
 from monarch_client.runner.vocabulary.frames import LINE, MESH, METRICS, TASKS
 
@@ -34,6 +36,7 @@ class News(NamedTuple):
 
     lines: list[str]  # as they are stored
     reports: list[Frame]
+    metrics: list[Report]
 
 
 def ingest_frames(
@@ -90,6 +93,8 @@ def _take_in(sender: Sender, frames: list[Frame]) -> dict[str, int]:
     _store(head, news.lines)
     if news.reports:
         apply_reports(sender.attempt, news.reports)
+    if news.metrics:
+        store_program_metrics(sender.attempt, news.metrics)
     acked: dict[str, int] = head.acked
     reach("ingest.stored")
     return acked
@@ -117,7 +122,7 @@ def _note_contact(sender: Sender) -> None:
 def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
     """Return the frames that `head` has not acknowledged yet; acknowledge them."""
     acked = {int(rank): seq for rank, seq in head.acked.items()}
-    news = News([], [])
+    news = News([], [], [])
     for frame in frames:
         rank, seq = frame["rank"], frame["seq"]
         expected = acked.get(rank, 0) + 1
@@ -127,7 +132,12 @@ def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
             news.lines.append(_gap(frame, expected))
         acked[rank] = seq
         if frame["kind"] == LINE:
-            news.lines.append(_stored(frame, mask.text(frame)))
+            text = mask.text(frame)
+            news.lines.append(_stored(frame, text))
+            report = report_of(rank, frame["t"], text)
+            # The rest of a line that is not complete may change its last number.
+            if report and not frame.get("more", False):
+                news.metrics.append(report)
         else:
             news.reports.append(frame)
     head.acked = {str(rank): seq for rank, seq in acked.items()}

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
     from monarch_client.runner.base.config import NodeFolder
 
-_RUNTIME = ("__init__", "admin", "attaching", "portal", "reloading", "reporting", "requesting")
+_RUNTIME = (
+    "__init__",
+    "admin",
+    "attaching",
+    "logging_metrics",
+    "portal",
+    "reloading",
+    "reporting",
+    "requesting",
+)
 _PROXIES = (
     "__init__",
     "__main__",

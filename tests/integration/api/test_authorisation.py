@@ -85,6 +85,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "metrics"): "viewer",
     ("get", "mesh"): "viewer",
     ("get", "tasks"): "viewer",
+    ("get", "program_metrics"): "viewer",
     ("get", "why"): "viewer",
     ("get", "gateway_sessions"): "viewer",
     (

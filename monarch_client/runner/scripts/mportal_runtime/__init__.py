@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import requesting
 from .attaching import Meshes, MeshesError, PythonMismatchError, UnknownMeshError
+from .logging_metrics import log
 from .reporting import report_uncaught
 from .requesting import (
     MeshCapacityError,
@@ -36,6 +37,7 @@ __all__ = [
     "PythonMismatchError",
     "RequestedMesh",
     "UnknownMeshError",
+    "log",
     "meshes",
     "request_mesh",
 ]

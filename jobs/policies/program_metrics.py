@@ -1,0 +1,125 @@
+"""Metrics that a program reports in its output: parsed from lines, kept in few points. Pure.
+
+A line such as `step=12 loss=0.25` is a report: of a step, and of the value of each other name.
+`mportal_runtime.log` writes such lines. A series is a history of one name on one rank, whose points
+are lists: seconds since 1970, step, how many reports the point is the mean of, and that mean; None
+for a value that is not finite.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST_SERIES = 256
+MOST_NAMES_OF_LINE = 32
+MOST_POINTS = 512
+# Points that are kept apart from the history until there are so many.
+MOST_RECENT = 32
+_MOST_CHARS = 2000
+_MOST_STEP = 2**53
+_MARK = "step="
+_STEP = "step"
+_PAIR = re.compile(
+    r"(?<![\w./=-])([a-z_][\w./-]{0,63})=([-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:e[-+]?\d{1,4})?"
+    r"|[-+]?(?:nan|inf(?:inity)?))(?!\w|\.\d)",
+    re.ASCII | re.IGNORECASE,
+)
+_AT, _STEP_OF_POINT, _COUNT, _VALUE = range(4)
+
+Point = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The values of one line by name, of one step of one rank."""
+
+    rank: int
+    at: float
+    step: int
+    values: dict[str, float | None]
+
+
+@dataclass(slots=True)
+class History:
+    """A series. `stride`: the reports of a point of `old`; `recent` has a point for each report."""
+
+    at: float
+    step: int
+    value: float | None
+    lowest: float | None = None
+    highest: float | None = None
+    stride: int = 1
+    old: list[Point] = field(default_factory=list)
+    recent: list[Point] = field(default_factory=list)
+
+    def add(self, at: float, step: int, value: float | None) -> None:
+        """Add a report."""
+        self.at, self.step, self.value = max(self.at, at), step, value
+        if value is not None:
+            self.lowest = value if self.lowest is None else min(self.lowest, value)
+            self.highest = value if self.highest is None else max(self.highest, value)
+        self.recent.append([round(at, 3), step, 1, value])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the recent points are to become a part of the history."""
+        return len(self.recent) >= MOST_RECENT
+
+    def fold(self) -> None:
+        """Move the recent points to the history, whose points all cover as many reports."""
+        for point in self.recent:
+            if self.old and self.old[-1][_COUNT] < self.stride:
+                self.old[-1] = _merged([self.old[-1], point])
+            else:
+                self.old.append(point)
+            if len(self.old) > MOST_POINTS:
+                self.stride *= 2
+                self.old = _pairs(self.old)
+        self.recent = []
+
+
+def report_of(rank: int, at: float, text: str) -> Report | None:
+    """Return what a line reports; None if it is no report. Called for every line of a log."""
+    if _MARK not in text or len(text) > _MOST_CHARS:
+        return None
+    values: dict[str, float | None] = {}
+    step = None
+    for name, written in _PAIR.findall(text):
+        value = float(written)
+        if name == _STEP:
+            step = int(value) if 0 <= value <= _MOST_STEP and value.is_integer() else None
+        elif len(values) < MOST_NAMES_OF_LINE:
+            values[name] = value if math.isfinite(value) else None
+    return Report(rank, at, step, values) if step is not None and values else None
+
+
+def thinned(points: Sequence[Point], most: int) -> list[Point]:
+    """Return at most `most` points, each the mean of as many neighbors."""
+    size = -(-len(points) // max(1, most))
+    if size <= 1:
+        return list(points)
+    return [_merged(points[begin : begin + size]) for begin in range(0, len(points), size)]
+
+
+def columns_of(points: Sequence[Point]) -> dict[str, list[Any]]:
+    """Return the points column by column: `t`, `steps` and `values`."""
+    columns = {"t": _AT, "steps": _STEP_OF_POINT, "values": _VALUE}
+    return {name: [point[place] for point in points] for name, place in columns.items()}
+
+
+def _pairs(points: Sequence[Point]) -> list[Point]:
+    return [_merged(points[begin : begin + 2]) for begin in range(0, len(points), 2)]
+
+
+def _merged(points: Sequence[Point]) -> Point:
+    known = [(point[_VALUE], point[_COUNT]) for point in points if point[_VALUE] is not None]
+    counts = sum(count for _, count in known)
+    value = sum(value * count for value, count in known) / counts if counts else None
+    first = points[0]
+    # A sum of large values may be infinite, which JSON cannot hold.
+    mean = value if value is None or math.isfinite(value) else None
+    return [first[_AT], first[_STEP_OF_POINT], sum(point[_COUNT] for point in points), mean]

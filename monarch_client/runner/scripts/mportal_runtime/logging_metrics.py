@@ -1,0 +1,29 @@
+"""Report metrics of a program: a line of its output, which the portal shows as charts."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import SupportsFloat
+
+_NAME = re.compile(r"[A-Za-z_][\w./-]{0,63}", re.ASCII)
+
+
+def log(step: int, **values: SupportsFloat) -> None:
+    """Report the values of a step: `log(12, loss=0.25)` prints `step=12 loss=0.25`.
+
+    Values may be tensors of one element. Works in any process of a job, on any of its nodes.
+    ValueError for a name that the portal cannot read, or without values.
+    """
+    if not values:
+        raise ValueError("log() needs a value, such as log(12, loss=0.25).")
+    for name in values:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"log() cannot take the name {name[:80]!r}.")
+    pairs = [f"{name}={float(value)!r}" for name, value in values.items()]
+    # One write, so that lines of other threads and processes do not come in between.
+    sys.stdout.write("step={} {}\n".format(int(step), " ".join(pairs)))
+    sys.stdout.flush()

@@ -1,0 +1,32 @@
+"""`mportal_runtime.log`: a line that the portal reads as a report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import monarch_client.runner.scripts
+from jobs.policies.program_metrics import report_of
+
+RUNTIME = Path(monarch_client.runner.scripts.__file__).parent
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", f"from mportal_runtime import log\n{program}"]
+    environment = {"PYTHONPATH": str(RUNTIME)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_what_log_prints_is_what_the_portal_reads():
+    done = run("log(12, loss=1e-05, **{'train/acc': 1, 'grad': float('nan')})")
+    report = report_of(0, 0.0, done.stdout.rstrip("\n"))
+    assert report is not None, done.stderr
+    assert (report.step, report.values) == (12, {"loss": 1e-05, "train/acc": 1.0, "grad": None})
+
+
+def test_a_name_that_cannot_be_read_is_refused():
+    for call in ("log(1)", "log(1, **{'a b': 1})", "log(1, **{'x' * 99: 1})"):
+        done = run(call)
+        assert "ValueError: log()" in done.stderr
+        assert done.stdout == ""
