@@ -152,5 +152,5 @@ reset: stop ## Remove all data of this checkout's portal; asks first
 	@deploy/reset "$(BIN)"
 
 clean: ## Remove the environment and caches; data stays
-	rm -rf $(VENV) build dist staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .results *.egg-info
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .results *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from monarch_portal import static_files
 from monarch_portal.celery_settings import celery_settings
 from monarch_portal.database_settings import connection_options, pool_options
 from monarch_portal.embedded.home import Home
@@ -89,6 +90,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "monarch_portal.middleware.CompressedAnswers",
     "monarch_portal.middleware.fixed_headers",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -133,13 +135,11 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 APPEND_SLASH = False
 STATIC_URL = f"{_sub_path}/static/"
-_static_root = BASE_DIR / "staticfiles"
-# Collected files (an image, a package) carry a hash in their names and may be kept for ever. From
-# a checkout nothing is collected: files are served from where they are.
-_collected = (_static_root / "staticfiles.json").is_file() or "collectstatic" in sys.argv
-STATIC_ROOT = str(_static_root) if _collected else None
+# Collected files carry a hash of their content in their names: browsers keep them for ever.
+_collected = None if DEBUG else static_files.collected()
+STATIC_ROOT = str(_collected) if _collected else None
 _static_storage = (
-    "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    "monarch_portal.collect_static.HashedStaticFiles"
     if _collected
     else "django.contrib.staticfiles.storage.StaticFilesStorage"
 )

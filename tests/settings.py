@@ -19,5 +19,11 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MPORTAL_LOCAL_BACKEND = True
 # How full this machine's disk is does not matter to the tests.
 MPORTAL_DISK_RESERVE_MB = 0
+# Static files from their sources, whether or not a portal of this checkout has collected them.
+STATIC_ROOT = None
+STORAGES["staticfiles"] = {  # noqa: F405
+    "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+}
+WHITENOISE_USE_FINDERS = True
 # Hints of the code under test go nowhere; a test of the broker makes an app of its own.
 CELERY_BROKER_URL = "memory://"

@@ -10,9 +10,11 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
+from monarch_portal import static_files
 from monarch_portal.embedded import listener as listeners
 from monarch_portal.embedded import process_table, texts
 from monarch_portal.embedded.errors import EmbeddedError
@@ -77,6 +79,7 @@ def _run(home: Home, *, detached: bool) -> int:
 
 
 def _supervise(home: Home, listener: socket.socket, lock: InstanceLock, terminal: Terminal) -> None:
+    _collect_static_files()
     # Only now: the settings read what was written above.
     import django  # noqa: PLC0415
 
@@ -89,6 +92,15 @@ def _supervise(home: Home, listener: socket.socket, lock: InstanceLock, terminal
         terminal.all_is_well()
 
     Supervisor(home, listener, lock.leave).run(on_ready)
+
+
+def _collect_static_files() -> None:
+    """Collect the static files that are new or changed since an earlier start: some seconds.
+
+    Without them, as in a checkout that is read-only, files are served from where they are.
+    """
+    if static_files.collected() is None:
+        subprocess.run([sys.executable, "-m", "monarch_portal.collect_static"], check=False)
 
 
 def _stop(home: Home) -> int:

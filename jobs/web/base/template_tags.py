@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import TextChoices
 from django.templatetags.static import static
 from django.urls import reverse
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.ground.clock import now
@@ -33,6 +33,7 @@ from jobs.statuses import (
     WorkerStatus,
 )
 from jobs.web.base import figures
+from jobs.web.base.script_modules import imported_by
 from monarch_client.wire.jobs import Job
 
 register = template.Library()
@@ -51,6 +52,17 @@ def icon(name: str) -> SafeString:
         static("jobs/icons.svg"),
         name.lower(),
     )
+
+
+@register.simple_tag
+def module(path: str) -> SafeString:
+    """Load a module of JavaScript, and the modules that it imports, all at once."""
+    preloads = format_html_join(
+        "",
+        '<link rel="modulepreload" href="{}">',
+        ((static(each),) for each in imported_by(path)),
+    )
+    return format_html('{}<script src="{}" type="module"></script>', preloads, static(path))
 
 
 # Above this a bar shows it by its color as well.
