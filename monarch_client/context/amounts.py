@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from monarch_client.context.texts import check_text
+
 UNIT = 10_000
 CPU, GPU, MEMORY = "CPU", "GPU", "memory"
 # A task without CPUs takes one of these, so that many of them do not start a process each at once.
@@ -24,6 +26,7 @@ def to_amounts(resources: Mapping[str, object]) -> Amounts:
     """Convert resources to exact amounts, leaving out zeros. ValueError: one is impossible."""
     amounts = {}
     for name, quantity in resources.items():
+        check_text("the name of a resource", name)
         if isinstance(quantity, bool) or not isinstance(quantity, (int, float)):
             raise TypeError(f"{name}: a quantity is a number, and not {quantity!r}")
         if not math.isfinite(quantity) or quantity < 0:

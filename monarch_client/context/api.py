@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesView
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from monarch_client.context.objects import (
 )
 from monarch_client.context.options import ActorOptions, TaskOptions
 from monarch_client.context.refs import ActorHandle, ObjectRef
+from monarch_client.context.texts import check_text
 from monarch_client.context.values import ERROR, Payload, from_payload, to_payload
 from monarch_client.context.wire import Call, NewActor
 
@@ -43,10 +44,7 @@ class TaskApi(ABC):
         The function and its arguments are pickled now. References among the arguments are replaced
         by their values before the call. InfeasibleError: no host can ever fit its resources.
         """
-        call = task_call(fn, args, kwargs, options, self)
-        with self._arguments_of(call):
-            self._submit(call)
-        return ObjectRef(call.id, self)
+        return self._started(task_call(fn, args, kwargs, options, self))
 
     def create_actor(
         self,
@@ -71,6 +69,8 @@ class TaskApi(ABC):
         """
         timeout = _seconds(timeout)
         if not isinstance(refs, (list, tuple)):
+            if not isinstance(refs, ObjectRef):
+                _refuse_other_collections(refs)
             return self.get([refs], timeout)[0]
         ids = list(dict.fromkeys(each.id for each in refs if isinstance(each, ObjectRef)))
         payloads = self._values(ids, timeout) if ids else []
@@ -103,9 +103,9 @@ class TaskApi(ABC):
 
     def put(self, obj: Any) -> ObjectRef:
         """Store an object; return a reference to it."""
-        ref = new_id()
-        self._put(ref, to_payload(obj, self))
-        return ObjectRef(ref, self)
+        ref = ObjectRef(new_id(), self)
+        self._put(ref.id, to_payload(obj, self))
+        return ref
 
     def cancel(self, ref: ObjectRef) -> None:
         """End a task: its reference raises TaskCancelledError. A task that has ended stays so.
@@ -113,6 +113,8 @@ class TaskApi(ABC):
         A running task gets KeyboardInterrupt, and its process is killed if that does not end it.
         The call of an actor is interrupted, but its process is never killed.
         """
+        if not isinstance(ref, ObjectRef):
+            raise TypeError(f"cancel takes the reference of a task or call, and not {ref!r}")
         self._cancel(ref.id)
 
     def call_actor(
@@ -120,10 +122,17 @@ class TaskApi(ABC):
     ) -> ObjectRef:
         """Call a method of an actor: what handles do."""
         call = arguments_call("", args, kwargs, self)
+        check_text("the name of a method", method)
         call.actor, call.method = actor, method
+        return self._started(call)
+
+    def _started(self, call: Call) -> ObjectRef:
+        """Make a call; return the reference to its result."""
+        # Before the call: if a signal interrupts this, the reference is dropped nevertheless.
+        ref = ObjectRef(call.id, self)
         with self._arguments_of(call):
             self._submit(call)
-        return ObjectRef(call.id, self)
+        return ref
 
     @contextmanager
     def _arguments_of(self, call: Call) -> Iterator[None]:
@@ -233,6 +242,16 @@ def _seconds(timeout: float | None) -> float | None:
     if math.isnan(timeout):
         raise ValueError("timeout is a number of seconds or None, and not nan")
     return min(timeout, threading.TIMEOUT_MAX)
+
+
+def _refuse_other_collections(refs: object) -> None:
+    """Raise TypeError for references in what `get` would return as it is."""
+    values = refs.values() if isinstance(refs, Mapping) else refs
+    has_refs = isinstance(values, (Set, ValuesView)) and any(
+        isinstance(each, ObjectRef) for each in values
+    )
+    if has_refs or isinstance(refs, Iterator):
+        raise TypeError(f"get takes a reference or a list of them, and not {type(refs).__name__}")
 
 
 def _unique_ids(refs: Sequence[ObjectRef]) -> list[bytes]:

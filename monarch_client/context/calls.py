@@ -8,8 +8,14 @@ from typing import Any
 from monarch_client.context.amounts import actor_shape, task_shape
 from monarch_client.context.code import code_of
 from monarch_client.context.ids import new_id
-from monarch_client.context.options import ActorOptions, Lifetime, RuntimeEnv, TaskOptions
+from monarch_client.context.options import (
+    ActorOptions,
+    Lifetime,
+    RuntimeEnv,
+    TaskOptions,
+)
 from monarch_client.context.refs import Home, ObjectRef
+from monarch_client.context.texts import check_text
 from monarch_client.context.values import STORED, VALUE, Payload, pickled_arguments
 from monarch_client.context.wire import Call, NewActor
 
@@ -94,6 +100,7 @@ def arguments_call(
             call.needs.append(value.id)
             plain_args[position] = None
     for key, value in plain_kwargs.items():
+        check_text("the name of an argument", key)
         if isinstance(value, ObjectRef):
             call.places.append(key)
             call.needs.append(value.id)

@@ -123,7 +123,9 @@ class Executor:
             with suppress(IndexError):  # the control thread takes calls, too
                 return self._waiting.popleft()
             with self._reading:
-                self._receive()
+                # While this thread waited for the lock, the other one may have read calls.
+                if not self._waiting:
+                    self._receive()
 
     def _receive(self) -> None:
         for run in self._reader.read():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
+import threading
 import time
+import weakref
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,8 @@ class JobContext(TaskApi):
         except BaseException:
             stored.close()
             raise
-        atexit.register(self.close)
+        # When nothing refers to this context any more, and at the end of the program.
+        weakref.finalize(self, _end, self._driver, self._pid)
 
     def __enter__(self) -> JobContext:
         return self
@@ -71,7 +73,6 @@ class JobContext(TaskApi):
     def close(self) -> None:
         """End all tasks and actors. What is pending raises ContextClosedError."""
         if os.getpid() == self._pid:
-            atexit.unregister(self.close)
             self._driver.close()
 
     def keep(self, ref: bytes) -> None:
@@ -138,3 +139,14 @@ class JobContext(TaskApi):
 
     def _ready(self, ids: list[bytes], count: int, timeout: float | None) -> set[bytes]:
         return set(self._own_driver.await_objects(ids, count, timeout, values=False).ready())
+
+
+def _end(driver: Driver, pid: int) -> None:
+    """End the processes of a context that its program no longer has."""
+    if os.getpid() != pid:
+        return
+    if threading.current_thread() is threading.main_thread():
+        driver.close()
+    else:
+        # Garbage collection runs anywhere: a thread of the driver cannot wait for its own end.
+        threading.Thread(target=driver.close, name="close").start()

@@ -6,7 +6,10 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from monarch_client.context.texts import check_text
+
 MAX_RETRIES = 3
+_MOST = 2**31 - 1
 
 
 class Lifetime(str, enum.Enum):
@@ -45,12 +48,12 @@ class RuntimeEnv:
 
     def __post_init__(self) -> None:
         for package in self.package_requirements:
-            _check_text("a package requirement", package)
+            check_text("a package requirement", package)
             if not package.strip():
                 raise ValueError("a package requirement cannot be empty")
         for name, value in self.env.items():
-            _check_text("the name of a variable", name)
-            _check_text(f"the value of the variable {name}", value)
+            check_text("the name of a variable", name)
+            check_text(f"the value of the variable {name}", value)
         most = {each.name: each.quantity for each in self.maximum_resources}
         for each in self.minimum_resources:
             if each.quantity > most.get(each.name, each.quantity):
@@ -76,6 +79,7 @@ class TaskOptions:
     max_retries: int = MAX_RETRIES
 
     def __post_init__(self) -> None:
+        _check_name(self.name)
         _check_count("max_calls", self.max_calls, least=0)
         _check_count("max_retries", self.max_retries, least=0)
 
@@ -97,18 +101,21 @@ class ActorOptions:
     runtime_env: RuntimeEnv | None = None
 
     def __post_init__(self) -> None:
+        _check_name(self.name)
+        if not isinstance(self.get_if_exists, bool):
+            raise TypeError(f"get_if_exists is True or False, and not {self.get_if_exists!r}")
         _check_count("max_concurrency", self.max_concurrency, least=1)
         if self.get_if_exists and not self.name:
             raise ValueError("get_if_exists needs a name")
 
 
-def _check_text(noun: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{noun} is a string, and not {value!r}")
+def _check_name(name: object) -> None:
+    if name is not None:
+        check_text("the name", name)
 
 
 def _check_count(noun: str, value: object, *, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{noun} is an integer, and not {value!r}")
-    if value < least:
-        raise ValueError(f"{noun} is at least {least}, and not {value}")
+    if not least <= value <= _MOST:
+        raise ValueError(f"{noun} is from {least} to {_MOST}, and not {value}")

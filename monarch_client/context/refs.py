@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from monarch_client.context.errors import ContextError
@@ -45,7 +45,7 @@ class ObjectRef:
     __slots__ = ("__weakref__", "_home", "_id")
 
     def __init__(self, ref: bytes, home: Home) -> None:
-        """Make a reference that its home counts already."""
+        """Make a reference that its home counts, or will count once its call is made."""
         self._id = ref
         self._home = home
 
@@ -68,7 +68,9 @@ class ObjectRef:
         return adopt_ref, (self._id,)
 
     def __del__(self) -> None:
-        self._home.drop(self._id)
+        home = getattr(self, "_home", None)
+        if home is not None:  # else a signal interrupted `__init__`
+            home.drop(self._id)
 
 
 class ActorMethod:
@@ -117,7 +119,10 @@ class ActorHandle:
         return adopt_handle, (self._id, self._text)
 
     def __del__(self) -> None:
-        self._home.drop(self._id)
+        # Not `getattr`, which finds a method of the actor.
+        with suppress(AttributeError):
+            home: Home = object.__getattribute__(self, "_home")
+            home.drop(self._id)
 
 
 def adopt_ref(ref: bytes) -> ObjectRef:

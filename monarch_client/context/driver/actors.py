@@ -143,8 +143,12 @@ class Actors:
 
     def on_done(self, executor: Executor, done: Done) -> None:
         """End a call, or a construction: if that failed, each call gets its error."""
-        actor = self._actors[executor.actor]
+        actor = self._actors.get(executor.actor)
         executor.calls.pop(done.id, None)
+        if actor is None:
+            # It failed and had no handles; what its process has sent meanwhile is for nobody.
+            self._objects.refuse(done.payload, executor.host)
+            return
         if done.id == actor.id:
             actor.construction.release()
             actor.is_constructed = True

@@ -40,11 +40,13 @@ class LocalHosts:
 
     def __init__(self, owner: HostOwner, resources: Mapping[str, float] | None) -> None:
         name = socket.gethostname()
+        # It may be refused: before there are processes.
+        found = Description(name, own_resources(resources), own_gpus())
         events = AttachedHost(owner.pool, partial(owner.on_host_lost, name))
         owner.stored.set_home(name)
         self.link = LocalHost(owner.loop, events, owner.stored.own.address)
         events.attach(self.link, owner.objects, owner)
-        _add(owner, Description(name, own_resources(resources), own_gpus()), self.link)
+        _add(owner, found, self.link)
 
     def close(self) -> None:
         """End all processes."""

@@ -19,6 +19,7 @@ from monarch_client.context.driver.tasks import Tasks
 from monarch_client.context.driver.waiter import Waiter
 from monarch_client.context.errors import ContextClosedError, ContextError, ObjectLostError
 from monarch_client.context.hosting.loop import Loop
+from monarch_client.context.hosting.uninterrupted import DEFERRAL
 from monarch_client.context.scheduling import Scheduler
 from monarch_client.context.values import Payload, error_payload
 from monarch_client.context.wire import Call, Done, Held, NewActor, Recall, Returned, Started
@@ -46,6 +47,8 @@ class Driver:
         self._summary = SummaryWriter(self)
         self.is_closed = self._has_ended = False
         self._dropped: deque[bytes] = deque()
+        if stored.store is not None:
+            stored.store.before_create = self._free_dropped
         with self.loop.lock:
             self.hosts = MeshHosts(self, mesh) if mesh else LocalHosts(self, resources)
         self.loop.start()
@@ -53,6 +56,12 @@ class Driver:
 
     def close(self) -> None:
         """End all processes; what is pending raises ContextClosedError."""
+        try:
+            self._close()
+        finally:
+            DEFERRAL.restore_handlers()
+
+    def _close(self) -> None:
         with self.loop.lock:
             if self._has_ended:
                 return
@@ -218,6 +227,12 @@ class Driver:
             self.objects.drop(ref)
         else:
             executor.held.add(ref)
+
+    def _free_dropped(self) -> None:
+        """Free what the driver has dropped. Called without the lock."""
+        if self._dropped:
+            with self.loop.lock:
+                self._drop_references()
 
     def _drop_references(self) -> None:
         while self._dropped:

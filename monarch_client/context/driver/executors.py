@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -24,7 +25,7 @@ from monarch_client.context.wire import (
 if TYPE_CHECKING:
     from monarch_client.context.scheduling import Allocation
 
-
+log = logging.getLogger("monarch_client.context")
 # What an executor has for its life: the numbers of its GPUs, and its packages.
 Kind = tuple[tuple[int, ...], tuple[str, ...]]
 
@@ -165,9 +166,16 @@ class ExecutorPool:
     def on_calls(self, number: int, data: bytes) -> None:
         """Handle what an executor sent."""
         executor = self._executors.get(number)
-        if executor is not None:
-            for message in executor.received.feed(data):
-                self._events.on_message(executor, message)
+        if executor is None:
+            return
+        try:
+            messages = executor.received.feed(data)
+        except msgspec.DecodeError as error:
+            log.warning("A process of tasks sent what cannot be read, and is killed: %s", error)
+            executor.kill()
+            return
+        for message in messages:
+            self._events.on_message(executor, message)
 
     def on_ended(self, number: int, ended: str) -> None:
         """Handle the end of an executor."""

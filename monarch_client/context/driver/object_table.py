@@ -100,8 +100,7 @@ class ObjectTable:
         """
         entry = self._entries.get(ref)
         if entry is None or entry.payload is not None:
-            if payload.kind == STORED:
-                self._stored.refuse(payload, host)
+            self.refuse(payload, host)
             return
         if payload.kind == STORED:
             self._stored.adopt(payload, ref, host, producer)
@@ -115,6 +114,11 @@ class ObjectTable:
                 watcher.note(ref, failed=failed)
         if entry.count <= 0:
             self._forget(ref, entry)
+
+    def refuse(self, payload: Payload, host: str) -> None:
+        """Delete a payload from a host that no object gets."""
+        if payload.kind == STORED:
+            self._stored.refuse(payload, host)
 
     def lose(self, ref: bytes) -> None:
         """Make an object pending again whose value was lost with its host."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
+
+import msgspec
 
 from monarch_client.context.driver.executors import Executor
 from monarch_client.context.driver.object_table import ObjectTable
@@ -24,6 +27,7 @@ from monarch_client.context.wire import (
     frame,
 )
 
+log = logging.getLogger("monarch_client.context")
 _Request = Hello | Call | NewActor | Await | StopWaiting | Put | Cancel
 
 
@@ -101,6 +105,9 @@ class TaskConnection:
             for request in self._received.feed(data):
                 self._handle(request)
         except EOFError:
+            return False
+        except msgspec.DecodeError as error:
+            log.warning("A task's request cannot be read; its connection is closed: %s", error)
             return False
         return True
 

@@ -199,8 +199,14 @@ class Tasks:
         task.pending.release()
 
     def _kill_if_running(self, ref: bytes, executor: Executor) -> None:
-        if ref in executor.calls:
+        """Kill the process of a cancelled task that still runs; recall one that only follows."""
+        if ref not in executor.calls:
+            return
+        if next(iter(executor.calls)) == ref:
             executor.kill()
+        else:
+            executor.request(Recall(len(executor.calls)))
+            self._loop.call_later(GRACE_S, lambda: self._kill_if_running(ref, executor))
 
 
 def _cancelled(task: Task) -> Payload:

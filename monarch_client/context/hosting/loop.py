@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from monarch_client.context.hosting.uninterrupted import UninterruptedLock
+
 log = logging.getLogger("monarch_client.context")
 # What an idle program has dropped is released that late: `drop` takes no lock, and wakes nothing.
 _LONGEST_S = 0.2
@@ -25,7 +27,7 @@ class Loop:
 
     def __init__(self, settle: Callback, on_failure: Callable[[Exception], None]) -> None:
         """Make a loop; `settle` runs after each round of callbacks."""
-        self.lock = threading.RLock()
+        self.lock = UninterruptedLock()
         self.received = memoryview(bytearray(_RECEIVED_AT_ONCE))
         self._settle = settle
         self._on_failure = on_failure
@@ -109,7 +111,7 @@ class Loop:
                 self._on_failure(error)
 
     def _round(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
-        with self.lock:
+        with self.lock.plain:
             for key, mask in events:
                 self._dispatch(key, mask)
             if self._timers:
@@ -132,7 +134,7 @@ class Loop:
     def _pause(self) -> float:
         if not self._timers:
             return _LONGEST_S
-        with self.lock:
+        with self.lock.plain:
             if not self._timers:
                 return _LONGEST_S
             return min(_LONGEST_S, max(0.0, self._timers[0][0] - time.monotonic()))

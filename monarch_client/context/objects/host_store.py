@@ -65,6 +65,8 @@ class HostStore:
         self._release_wait_s = release_wait_s
         # Copies an object from another host into this store; None: there are no others.
         self.fetch: Callable[[bytes, str], None] | None = None
+        # Called without a lock before each object: drops references of which nobody has reported.
+        self.before_create: Callable[[], None] | None = None
         self._changed = threading.Condition()
         self._spilling = 0  # threads that write to the spill file
 
@@ -88,6 +90,8 @@ class HostStore:
         seal, `owner` gets a reference to it. A copy has none: it is deleted or evicted.
         StoreFullError: no memory is free, and none can be evicted.
         """
+        if self.before_create is not None:
+            self.before_create()
         record = ObjectRecord(object_id, size, creator, owner, is_copy, is_busy=True)
         with self._changed:
             if self._exists(object_id):

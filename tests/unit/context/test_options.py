@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from monarch_client.context import ActorOptions, Lifetime, Resource, RuntimeEnv, TaskOptions
@@ -58,6 +60,12 @@ def test_options_of_tasks_and_actors_are_checked() -> None:
             (ValueError, lambda: ActorOptions(max_concurrency=0)),
             (TypeError, lambda: ActorOptions(max_concurrency=1.5)),
             (ValueError, lambda: ActorOptions(get_if_exists=True)),
+            (ValueError, lambda: ActorOptions(max_concurrency=2**70)),
+            (TypeError, lambda: ActorOptions(name="a", get_if_exists=1)),
+            (TypeError, lambda: ActorOptions(name=7)),
+            (TypeError, lambda: TaskOptions(name=Path("x"))),
+            (ValueError, lambda: TaskOptions(name="\ud800")),
+            (ValueError, lambda: RuntimeEnv(env={"A": "\ud800"})),
         ),
         refuses,
     )
