@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -52,8 +53,11 @@ class JobContext(TaskApi):
         except BaseException:
             stored.close()
             raise
-        # When nothing refers to this context any more, and at the end of the program.
-        weakref.finalize(self, _end, self._driver, self._pid)
+        # When nothing refers to this context any more, and at the end of the program: before
+        # whatever its mesh has registered, which finalizers alone need not precede.
+        self._finalizer = weakref.finalize(self, _end, self._driver, self._pid)
+        self._finalizer.atexit = False
+        atexit.register(self._finalizer)
 
     def __enter__(self) -> JobContext:
         return self
@@ -73,6 +77,7 @@ class JobContext(TaskApi):
     def close(self) -> None:
         """End all tasks and actors. What is pending raises ContextClosedError."""
         if os.getpid() == self._pid:
+            atexit.unregister(self._finalizer)
             self._driver.close()
 
     def keep(self, ref: bytes) -> None:

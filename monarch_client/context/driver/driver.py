@@ -47,8 +47,7 @@ class Driver:
         self._summary = SummaryWriter(self)
         self.is_closed = self._has_ended = False
         self._dropped: deque[bytes] = deque()
-        if stored.store is not None:
-            stored.store.before_create = self._free_dropped
+        stored.store.before_create = self._free_dropped
         with self.loop.lock:
             self.hosts = MeshHosts(self, mesh) if mesh else LocalHosts(self, resources)
         self.loop.start()
