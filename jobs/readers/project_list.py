@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.models import Project
-from jobs.permissions import Actor, Verb, projects_of, require, role_in, roles_of
+from jobs.permissions import Actor, Verb, projects_of, require, require_sharing, role_in, roles_of
 from jobs.readers.extended import extended
 from jobs.readers.job_table import status_counts
 from jobs.statuses import ProjectState, Role
@@ -27,6 +27,12 @@ def project_detail(actor: Actor, project: Project) -> wire.ProjectDetail:
     """Return one project with the number of its jobs by status."""
     counts = status_counts(actor, project)
     return extended(wire.ProjectDetail, project_view(actor, project), job_counts=counts)
+
+
+def project_weights(actor: Actor) -> dict[str, float]:
+    """Return the weight of each project by slug. For administrators."""
+    require_sharing(actor)
+    return dict(projects_of(actor).values_list("slug", "share_weight"))
 
 
 def me(actor: Actor) -> Me:

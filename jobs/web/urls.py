@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.web.account import settings_pages, sign_in
-from jobs.web.administration import user_pages
+from jobs.web.administration import quota_pages, sharing_pages, user_pages
 from jobs.web.base import live
 from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
@@ -47,6 +47,17 @@ urlpatterns = [
     path("settings/users/<str:username>", user_pages.user, name="user"),
     path("settings/users/<str:username>/change", user_pages.change, name="change_user"),
     path("settings/users/<str:username>/sessions/end", user_pages.end, name="end_sessions"),
+    path("settings/queues", sharing_pages.queues, name="admin_queues"),
+    path("settings/queues/<slug:name>", sharing_pages.queues, name="admin_queue"),
+    path("settings/queues/<slug:name>/delete", sharing_pages.remove_queue, name="delete_queue"),
+    path("settings/pools", sharing_pages.pools, name="admin_pools"),
+    path("settings/pools/<slug:name>", sharing_pages.pools, name="admin_pool"),
+    path("settings/pools/<slug:name>/delete", sharing_pages.remove_pool, name="delete_pool"),
+    path("settings/quotas", quota_pages.quotas, name="admin_quotas"),
+    path("settings/quotas/<int:quota_id>", quota_pages.quota, name="admin_quota"),
+    path("settings/quotas/<int:quota_id>/delete", quota_pages.remove_quota, name="delete_quota"),
+    path("settings/all-projects", quota_pages.projects, name="admin_projects"),
+    path("settings/all-projects/<slug:slug>/weight", quota_pages.weight, name="set_weight"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),
     path("settings/machines", machines_page.all_page, name="all_machines"),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from monarch_client.cli.output import duration
 from monarch_client.cli.queues import preemption, said, whose
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
+from monarch_client.spec.amounts import amount_in
 from monarch_client.spec.durations import seconds_in
 
 NONE = "none"
-_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
 class _Cap(click.ParamType):
@@ -30,10 +28,10 @@ class _Cap(click.ParamType):
         """Return the two parts."""
         if not isinstance(value, str):
             return value
-        what, _, number = value.partition("=")
-        if not what or not _NUMBER.fullmatch(number):
+        amount = amount_in(value)
+        if amount is None:
             self.fail(f"{value!r} is not WHAT=N, such as nodes=8 or gpus:H100=64.", param, ctx)
-        return what, float(number) if "." in number else int(number)
+        return amount
 
 
 class _Length(click.ParamType):

@@ -48,3 +48,10 @@ def seconds_in(text: str) -> int | None:
         return int(text)
     parts = re.findall(r"([0-9]+)([a-z])", text.lower())
     return sum(int(count) * _UNITS_S[unit] for count, unit in parts)
+
+
+def text_of(seconds: int) -> str:
+    """Return a length of time in its largest whole unit, such as 12h, as `seconds_in` reads it."""
+    whole = [unit for unit, length in _UNITS_S.items() if seconds % length == 0 and unit != "w"]
+    unit = whole[-1]
+    return f"{seconds // _UNITS_S[unit]}{unit}"

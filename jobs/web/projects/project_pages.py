@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -12,13 +11,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jobs.actions.projects.change_project import change_project
 from jobs.actions.projects.close_projects import archive_project, delete_project, unarchive_project
 from jobs.actions.projects.make_project import rename_project
-from jobs.actions.sharing.queue_input import InvalidSettingsError
-from jobs.errors import ConflictError
-from jobs.models import Project
 from jobs.permissions import Actor, Verb, may, project_for, require
 from jobs.readers.project_list import project_list, project_view
 from jobs.statuses import ProjectState
 from jobs.web.base.access import attempt_action, signed_in
+from jobs.web.base.form_errors import accepted
 from jobs.web.base.forms import DeleteProjectForm, ProjectForm
 from jobs.web.base.frame import render_page
 
@@ -41,7 +38,9 @@ def settings(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     form = ProjectForm(request.POST or None, initial=names)
     if request.method == "POST":
         require(actor, Verb.MANAGE_PROJECT, project)
-        if form.is_valid() and _renamed(actor, project, form):
+        if form.is_valid() and accepted(
+            form, lambda: rename_project(actor, project, **form.cleaned_data)
+        ):
             messages.success(request, f"The project is now named {project.slug}.")
             return redirect("web:settings", slug=project.slug)
     return _page(request, actor, slug, form, DeleteProjectForm())
@@ -95,10 +94,7 @@ def delete(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     form = DeleteProjectForm(request.POST)
     confirmation = form.cleaned_data["confirm"] if form.is_valid() else ""
     name = project.slug
-    try:
-        delete_project(actor, project, confirmation)
-    except (ConflictError, InvalidSettingsError) as error:
-        _add_errors(form, error)
+    if not accepted(form, lambda: delete_project(actor, project, confirmation)):
         names = ProjectForm(initial={"slug": name, "name": project.name})
         return _page(request, actor, slug, names, form)
     messages.success(request, f"Project {name} was deleted.")
@@ -123,20 +119,3 @@ def _page(
         "may_see_secrets": may(actor, Verb.LIST_SECRETS, project),
     }
     return render_page(request, actor, "projects/settings.html", context, project=project)
-
-
-def _renamed(actor: Actor, project: Project, form: ProjectForm) -> bool:
-    """Rename the project by the form; return False, with errors in the form, if refused."""
-    try:
-        rename_project(actor, project, **form.cleaned_data)
-    except (ConflictError, InvalidSettingsError) as error:
-        _add_errors(form, error)
-        return False
-    return True
-
-
-def _add_errors(form: forms.Form, error: ConflictError | InvalidSettingsError) -> None:
-    first = next(iter(form.fields))
-    for row in error.data.get("errors", [{"path": first, "message": error.message}]):
-        if not form.has_error(row["path"]):
-            form.add_error(row["path"], row["message"])

@@ -142,6 +142,12 @@ def form(name: str) -> dict[str, str]:
         "delete_project": {"confirm": "rl"},
         "users": {"username": "nora", "role": "member", "hours": "48"},
         "user": {"hours": "48"},
+        "admin_projects": {"slug": "arms"},
+        "set_weight": {"weight": "2"},
+        "admin_queues": {"name": "day", "rank": "1"},
+        "admin_queue": {"rank": "1"},
+        "admin_quotas": {"project": "rl", "caps": "jobs=2"},
+        "admin_quota": {"caps": "jobs=2"},
         "change_user": {"change": "grant"},
         "tokens": {"name": "laptop", "days": "30"},
     }.get(name, {})
@@ -149,7 +155,8 @@ def form(name: str) -> dict[str, str]:
 
 def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
-             "schedule_name": "nightly", "session_id": SESSION_ID, "username": "vic"}  # fmt: skip
+             "schedule_name": "nightly", "session_id": SESSION_ID, "username": "vic",
+             "name": "night", "quota_id": 1}  # fmt: skip
     parts["array_id"] = ARRAY_ID
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 

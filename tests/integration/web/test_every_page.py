@@ -33,7 +33,15 @@ OWN_PAGES = [
     "/settings/projects",
     "/settings/sessions",
 ]
-ADMINISTRATION = ["/settings/users", "/settings/users/root"]
+ADMINISTRATION = [
+    "/settings/users",
+    "/settings/users/root",
+    "/settings/all-projects",
+    "/settings/queues",
+    "/settings/queues/default",
+    "/settings/pools",
+    "/settings/quotas",
+]
 PROJECT_PAGES = [
     "/rl",
     "/rl/jobs",

@@ -171,7 +171,7 @@ def test_without_anything_each_part_says_so(viewer):
 
 def test_administrators_learn_how_to_set_them(project):
     root = browser_of(make_user(is_superuser=True))
-    assert "mportal admin quota set" in root.text("/rl/queue")
+    assert "Set a quota" in root.text("/rl/queue")
 
 
 def test_a_backend_that_is_away_is_reported_and_the_page_is_there(member, monkeypatch, fake):
