@@ -53,6 +53,8 @@ from monarch_client.context.wire import (
 
 # Cancelled calls that are remembered: some have ended before the request arrived.
 _MOST_CANCELLED = 1000
+# From the first reference that a call drops to the report of it and of those that follow.
+_REPORT_AFTER_S = 0.02
 
 
 class Code:
@@ -90,6 +92,10 @@ class Executor:
         self._instance: Any = None
         self._pool: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        # Written to after the first reference that was dropped since the last report.
+        self._drops = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._has_drops = False
+        context.on_drop = self._on_drop
 
     def run(self) -> None:
         """Run calls until the driver closes the socket; then end this process."""
@@ -160,6 +166,8 @@ class Executor:
             before = frame(Held(held.kept, [])) if held.kept else b""
             after = frame(Held([], held.dropped)) if held.dropped else b""
             self._tasks.sendall(before + frame(done) + after)
+        for ref in payload.refs:
+            self._context.drop(ref)
 
     def _result_of(self, run: Run, code: Code | None) -> Payload:
         before = {name: os.environ.get(name) for name in run.env}
@@ -183,7 +191,8 @@ class Executor:
                 end_fork(error)
             if run.id in self._cancelled and isinstance(error, KeyboardInterrupt):
                 return cancelled(run.name)
-            return to_error(error, f"{run.name} in process {os.getpid()} on {socket.gethostname()}")
+            where = f"{run.name} in process {os.getpid()} on {socket.gethostname()}"
+            return self._kept(to_error(error, where))
 
     def _call(self, run: Run, code: Code | None) -> Payload:
         found = zip(run.needs, run.values, strict=True)
@@ -191,7 +200,7 @@ class Executor:
         args, kwargs = self._context.read(*values.pop(ALL, (b"", run.args)))
         for place, (ref, value) in values.items():
             if value.kind == ERROR:
-                return value
+                return self._kept(value)
             target = args if isinstance(place, int) else kwargs
             target[place] = self._context.read(ref, value)
         if run.method == CONSTRUCTOR and code is not None:
@@ -204,7 +213,13 @@ class Executor:
         else:
             result = getattr(self._instance, run.method)(*args, **kwargs)
         result = self._awaited(result) if inspect.iscoroutine(result) else result
-        return to_payload(result, self._context)
+        return self._kept(to_payload(result, self._context))
+
+    def _kept(self, payload: Payload) -> Payload:
+        """Keep the references in a result until it is sent: other calls report drops, too."""
+        for ref in payload.refs:
+            self._context.keep(ref)
+        return payload
 
     def _awaited(self, coroutine: Any) -> Any:
         """Run a coroutine on the actor's event loop, which all its calls share."""
@@ -221,13 +236,39 @@ class Executor:
 
     def _serve_control(self) -> None:
         reader: FrameReader[Recall | Interrupt] = FrameReader(self._control, TO_CONTROL)
+        pause: float | None = None
         with suppress(EOFError, ConnectionError):
             while True:
-                for message in reader.read():
-                    if isinstance(message, Recall):
-                        self._give_back(message.count)
-                    else:
-                        self._interrupt(message.id)
+                sources: list[socket.socket | int] = [self._control, self._drops]
+                ready = select.select(sources, [], [], pause)[0]
+                if self._control in ready:
+                    for message in reader.read():
+                        self._handle(message)
+                if self._drops in ready:
+                    os.eventfd_read(self._drops)
+                    pause = _REPORT_AFTER_S
+                elif not ready:
+                    self._report_drops()
+                    pause = None
+
+    def _handle(self, message: Recall | Interrupt) -> None:
+        if isinstance(message, Recall):
+            self._give_back(message.count)
+        else:
+            self._interrupt(message.id)
+
+    def _on_drop(self) -> None:
+        """Let the control thread report soon: the call may run for long."""
+        if not self._has_drops:
+            self._has_drops = True
+            os.eventfd_write(self._drops, 1)
+
+    def _report_drops(self) -> None:
+        self._has_drops = False
+        with self._write:
+            held = self._context.changes()
+            if held.kept or held.dropped:
+                self._tasks.sendall(frame(held))
 
     def _receive_all(self) -> None:
         """Read the calls that have arrived while the main thread runs one."""

@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -47,7 +48,10 @@ class TaskContext(TaskApi):
         # Appended to without a lock, by garbage collection as well.
         self._events: deque[tuple[int, bytes]] = deque()
         self._counts: dict[bytes, int] = {}
-        self._held: set[bytes] = set()
+        # References that the driver counts for this process: how often.
+        self._held: dict[bytes, int] = {}
+        # Called after each drop, by garbage collection as well.
+        self.on_drop: Callable[[], None] = _ignore
         self._store_client: StoreClient | None = None
         self._connecting = threading.Lock()
 
@@ -61,6 +65,7 @@ class TaskContext(TaskApi):
     def drop(self, ref: bytes) -> None:
         """Count one less."""
         self._events.append((_DROPPED, ref))
+        self.on_drop()
 
     @property
     def _objects(self) -> StoreClient | None:
@@ -83,19 +88,21 @@ class TaskContext(TaskApi):
             touched[ref] = None
             self._counts[ref] = self._counts.get(ref, 0) + (1 if event > 0 else -1)
             if event == _CREATED:
-                self._held.add(ref)
+                self._held[ref] = self._held.get(ref, 0) + 1
         kept = [ref for ref in touched if self._counts[ref] > 0 and ref not in self._held]
-        gone = [ref for ref in touched if self._counts[ref] <= 0]
-        dropped = [ref for ref in gone if ref in self._held]
-        for ref in gone:
-            del self._counts[ref]
-        self._held.update(kept)
-        self._held.difference_update(dropped)
+        self._held.update(dict.fromkeys(kept, 1))
+        dropped: list[bytes] = []
+        for ref in touched:
+            if self._counts[ref] <= 0:
+                del self._counts[ref]
+                # As often as the driver counts it: it may count it once more meanwhile.
+                dropped += [ref] * self._held.pop(ref, 0)
         return Held(kept, dropped)
 
     def _submit(self, call: Call) -> None:
-        self._request(call)
+        # Before the request: an interrupt may arrive once the driver counts the reference.
         self._events.append((_CREATED, call.id))
+        self._request(call)
 
     def _submit_actor(self, actor: NewActor) -> bytes:
         reply = self._request(actor)
@@ -103,8 +110,8 @@ class TaskContext(TaskApi):
         return reply.actor
 
     def _put(self, ref: bytes, payload: Payload) -> None:
-        self._request(Put(ref, payload))
         self._events.append((_CREATED, ref))
+        self._request(Put(ref, payload))
 
     def _cancel(self, ref: bytes) -> None:
         self._request(Cancel(ref))
@@ -169,6 +176,10 @@ class TaskContext(TaskApi):
         reader: FrameReader[Reply] = FrameReader(connection, Reply)
         self._threads.connection = (os.getpid(), connection, reader)
         return connection, reader
+
+
+def _ignore() -> None:
+    pass
 
 
 def own_context() -> TaskApi:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -176,9 +176,9 @@ class Driver:
             self.actors.on_ended(executor, ended)
         else:
             self.tasks.on_ended(executor, ended)
-        for ref in executor.held:
+        held, executor.held = executor.held, Counter()
+        for ref in held.elements():
             self.objects.drop(ref)
-        executor.held.clear()
         self.stored.executor_ended(executor.host, executor.number)
 
     def _end(self, reason: ContextError) -> None:
@@ -210,22 +210,24 @@ class Driver:
 
     def _change_held(self, executor: Executor, change: Held) -> None:
         for ref in change.kept:
-            if ref not in executor.held and ref in self.objects:
-                executor.held.add(ref)
+            if ref in self.objects:
+                executor.held[ref] += 1
                 self.objects.keep(ref)
         for ref in change.dropped:
-            if ref in executor.held:
-                executor.held.remove(ref)
+            count = executor.held.pop(ref, 0)
+            if count > 1:
+                executor.held[ref] = count - 1
+            if count:
                 self.objects.drop(ref)
 
     def _hold(self, executor: Executor | None, ref: bytes) -> None:
         """Let an executor hold a reference that was counted for it."""
         if executor is None:
             return
-        if ref in executor.held or self.pool.find(executor.number) is None:
+        if self.pool.find(executor.number) is None:
             self.objects.drop(ref)
         else:
-            executor.held.add(ref)
+            executor.held[ref] += 1
 
     def _free_dropped(self) -> None:
         """Free what the driver has dropped. Called without the lock."""

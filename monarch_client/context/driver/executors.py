@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -54,8 +55,10 @@ class Executor:
         self.actor = b""
         # The calls that it was sent and has not ended, in the order in which it runs them.
         self.calls: dict[bytes, None] = {}
-        # The references that its process holds, and how many of its threads wait for others.
-        self.held: set[bytes] = set()
+        # How often each reference is counted for its process, which drops it as often: a drop that
+        # is under way must not end what the process gets again, such as an actor by its name.
+        self.held: Counter[bytes] = Counter()
+        # How many of its threads wait for others.
         self.waiting = 0
         self.served = 0
         self.received: FrameBuffer[Done | Returned | Held | Started] = FrameBuffer(FROM_EXECUTOR)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.context import JobContext, TaskOptions, get_job_context
+from monarch_client.context import ActorOptions, JobContext, TaskOptions, get_job_context
 from monarch_client.context.driver import tasks
 from monarch_client.context.errors import ContextClosedError
 from monarch_client.context.wire import Cancel
@@ -128,3 +128,37 @@ def test_what_was_dropped_makes_room_for_the_next_object() -> None:
         for _ in range(3):
             ref = made.put(bytes(20_000_000))
             del ref
+
+
+def test_what_a_task_drops_is_freed_while_it_runs(tmp_path: Path) -> None:
+    gates = [tmp_path / "drop", tmp_path / "end"]
+    for gate in gates:
+        os.mkfifo(gate)
+
+    def work() -> str:
+        context = get_job_context()
+        refs = [context.put(bytes(100_000)) for _ in range(3)]
+        gates[0].read_text()
+        refs.clear()
+        return gates[1].read_text()
+
+    with JobContext(resources={"CPU": 1}) as made:
+        driver = made._driver
+        ref = made.create_task(work)
+        assert eventually(lambda: driver.stored.store.usage().objects == 3)
+        gates[0].write_text("drop")
+        assert eventually(lambda: driver.stored.store.usage().objects == 0)
+        assert len(driver.objects) == 1  # its result
+        gates[1].write_text("end")
+        assert made.get(ref, timeout=60) == "end"
+
+
+def test_references_in_results_outlive_the_drops_of_other_calls(context: JobContext) -> None:
+    class Makes:
+        def one(self, n):
+            made = get_job_context()
+            return [made.put(n)]
+
+    handle = context.create_actor(Makes, options=ActorOptions(max_concurrency=4))
+    results = context.get([handle.one(n) for n in range(100)], timeout=60)
+    assert context.get([each[0] for each in results]) == list(range(100))
