@@ -61,6 +61,11 @@ class TaskApi(ABC):
         with self._arguments_of(actor.call):
             return ActorHandle(self._submit_actor(actor), actor.call.name, self)
 
+    def get_actor(self, name: str) -> ActorHandle:
+        """Return a handle of the actor that has a name. ValueError: no actor has it."""
+        check_text("the name", name)
+        return ActorHandle(self._find_actor(name), name, self)
+
     def get(self, refs: Any, timeout: float | None = None) -> Any:
         """Wait for the value of a reference, or for a list of them; raise a task's error.
 
@@ -211,6 +216,10 @@ class TaskApi(ABC):
     @abstractmethod
     def _submit_actor(self, actor: NewActor) -> bytes:
         """Start an actor or find it by name; count one handle; return its id."""
+
+    @abstractmethod
+    def _find_actor(self, name: str) -> bytes:
+        """Find an actor by name; count one handle; return its id."""
 
     @abstractmethod
     def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:

@@ -116,6 +116,10 @@ class JobContext(TaskApi):
         with self._own_driver.loop.lock:
             return self._driver.create_actor(actor, None)
 
+    def _find_actor(self, name: str) -> bytes:
+        with self._own_driver.loop.lock:
+            return self._driver.find_actor(name, None)
+
     def _put(self, ref: bytes, payload: Payload) -> None:
         with self._own_driver.loop.lock:
             self._driver.put(ref, payload, None)

@@ -21,6 +21,7 @@ from monarch_client.context.wire import (
     Await,
     Call,
     Cancel,
+    FindActor,
     FrameReader,
     Held,
     Hello,
@@ -106,6 +107,11 @@ class TaskContext(TaskApi):
 
     def _submit_actor(self, actor: NewActor) -> bytes:
         reply = self._request(actor)
+        self._events.append((_CREATED, reply.actor))
+        return reply.actor
+
+    def _find_actor(self, name: str) -> bytes:
+        reply = self._request(FindActor(name))
         self._events.append((_CREATED, reply.actor))
         return reply.actor
 

@@ -55,6 +55,12 @@ class NewActor(msgspec.Struct, array_like=True, tag="actor"):
     kind: str = ""
 
 
+class FindActor(msgspec.Struct, array_like=True, tag="find"):
+    """A request for the actor that has a name."""
+
+    name: str
+
+
 class Run(msgspec.Struct, array_like=True, tag="run"):
     """A call that an executor runs. `code` is empty if the executor knows the digest.
 
@@ -202,7 +208,7 @@ class Ready(msgspec.Struct, array_like=True, tag="ready"):
 TO_EXECUTOR = Run
 TO_CONTROL = Recall | Interrupt
 FROM_EXECUTOR = Done | Returned | Held | Started
-FROM_TASK = Hello | Call | NewActor | Await | StopWaiting | Put | Cancel
+FROM_TASK = Hello | Call | NewActor | FindActor | Await | StopWaiting | Put | Cancel
 TO_ZYGOTE = Setup | InFile | Fork | Kill
 FROM_ZYGOTE = Ready | Ended
 

@@ -91,6 +91,14 @@ class Actors:
         actor.construction.await_arguments()
         return actor.id
 
+    def find(self, name: str) -> bytes:
+        """Find an actor by name; count one handle and return its id."""
+        actor = self._names.get(name)
+        if actor is None:
+            raise ValueError(f"No actor has the name {name!r}. It may have ended.")
+        self._objects.keep(actor)
+        return actor
+
     def submit(self, call: Call, caller: int) -> None:
         """Take a call of an actor's method."""
         actor = self._actors[call.actor]

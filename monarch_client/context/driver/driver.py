@@ -103,9 +103,18 @@ class Driver:
     def create_actor(self, new: NewActor, executor: Executor | None) -> bytes:
         """Take an actor, or find it by its name; return its id."""
         self.check_open()
+        self._drop_references()  # the last handle of an actor may be among them
         actor = self.actors.create(new)
         self._hold(executor, actor)
         self._settle()
+        return actor
+
+    def find_actor(self, name: str, executor: Executor | None) -> bytes:
+        """Find an actor by its name; return its id."""
+        self.check_open()
+        self._drop_references()
+        actor = self.actors.find(name)
+        self._hold(executor, actor)
         return actor
 
     def put(self, ref: bytes, payload: Payload, executor: Executor | None) -> None:

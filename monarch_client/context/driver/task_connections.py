@@ -18,6 +18,7 @@ from monarch_client.context.wire import (
     Await,
     Call,
     Cancel,
+    FindActor,
     FrameBuffer,
     Hello,
     NewActor,
@@ -28,7 +29,7 @@ from monarch_client.context.wire import (
 )
 
 log = logging.getLogger("monarch_client.context")
-_Request = Hello | Call | NewActor | Await | StopWaiting | Put | Cancel
+_Request = Hello | Call | NewActor | FindActor | Await | StopWaiting | Put | Cancel
 
 
 class Requests(Protocol):
@@ -39,6 +40,9 @@ class Requests(Protocol):
 
     def submit(self, call: Call, executor: Executor | None) -> None:
         """Take a call; its result is held by the executor."""
+
+    def find_actor(self, name: str, executor: Executor | None) -> bytes:
+        """Find an actor by its name; return its id."""
 
     def create_actor(self, new: NewActor, executor: Executor | None) -> bytes:
         """Take an actor, or find it; its handle is held by the executor."""
@@ -130,13 +134,15 @@ class TaskConnection:
         if reply is not None:
             self._send(frame(reply))
 
-    def _answer(self, request: Call | NewActor | Await | Put | Cancel) -> Reply | None:
+    def _answer(self, request: Call | NewActor | FindActor | Await | Put | Cancel) -> Reply | None:
         if isinstance(request, Await):
             return self._begin_wait(request)
         if isinstance(request, Call):
             self._requests.submit(request, self._executor)
         elif isinstance(request, NewActor):
             return Reply(actor=self._requests.create_actor(request, self._executor))
+        elif isinstance(request, FindActor):
+            return Reply(actor=self._requests.find_actor(request.name, self._executor))
         elif isinstance(request, Put):
             self._requests.put(request.id, request.payload, self._executor)
         else:

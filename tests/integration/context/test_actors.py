@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.context import ActorOptions, JobContext, Lifetime
+from monarch_client.context import ActorOptions, JobContext, Lifetime, get_job_context
 from monarch_client.context.errors import ActorDiedError, TaskCancelledError
 from tests.waiting import eventually
 
@@ -79,6 +79,44 @@ def test_a_taken_name_is_refused_unless_its_actor_is_requested(context: JobConte
     assert context.get([first.size(), second.add(), first.add()]) == [110, 111, 112]
 
 
+def test_a_named_actor_is_found_by_the_driver_tasks_and_actors(context: JobContext) -> None:
+    class Finds:
+        def add(self):
+            made = get_job_context()
+            return made.get(made.get_actor("known").add())
+
+    known = context.create_actor(counter_class(), options=ActorOptions(name="known"))
+    assert context.get_actor("known") == known
+    finder = context.create_actor(Finds)
+    assert context.get(context.create_task(lambda: Finds().add())) == 1
+    assert context.get(finder.add()) == 2
+    assert context.get(context.get_actor("known").add()) == 3
+    for find in (lambda: context.get_actor("no"), lambda: find_in_a_task(context, "no")):
+        with pytest.raises(ValueError, match="No actor has the name 'no'"):
+            find()
+
+
+def find_in_a_task(context: JobContext, name: str) -> None:
+    context.get(context.create_task(lambda: get_job_context().get_actor(name)))
+
+
+def test_one_actor_is_made_if_many_tasks_and_actors_want_its_name(context: JobContext) -> None:
+    klass = counter_class()
+
+    class Wants:
+        def add(self):
+            options = ActorOptions(name="wanted", get_if_exists=True)
+            made = get_job_context()
+            return made.get(made.create_actor(klass, options=options).add())
+
+    wants = [context.create_actor(Wants) for _ in range(3)]
+    lasts = context.create_actor(klass, options=ActorOptions(name="wanted"))
+    calls = [each.add() for each in wants]
+    calls += [context.create_task(lambda: Wants().add()) for _ in range(7)]
+    assert sorted(context.get(calls)) == list(range(1, 11))
+    assert context.get(lasts.size()) == 10
+
+
 def test_an_ephemeral_actor_ends_with_its_last_handle_and_frees_its_name(
     context: JobContext,
 ) -> None:
@@ -90,6 +128,8 @@ def test_an_ephemeral_actor_ends_with_its_last_handle_and_frees_its_name(
     assert eventually(lambda: not Path(f"/proc/{pid}").exists())
     again = context.create_actor(counter_class(), options=options)
     assert context.get(again.add()) == 1
+    del again
+    assert context.create_actor(counter_class(), options=options) is not None  # at once
 
 
 def test_an_actor_ends_with_its_last_handle_while_its_driver_is_idle(context: JobContext) -> None:

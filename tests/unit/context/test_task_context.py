@@ -1,4 +1,4 @@
-"""What a process of tasks reports of its references."""
+"""The reports of a process of tasks about its references."""
 
 from __future__ import annotations
 
