@@ -5,6 +5,7 @@ PortalError
 ├── PermissionDeniedError         403 permission_denied
 ├── InvalidSpecError              422 invalid_spec
 ├── InvalidUploadError            422 invalid_upload
+├── InvalidLabelsError            422 invalid_labels
 ├── UploadTooLargeError           413 upload_too_large
 ├── InvalidCursorError            400 invalid_cursor
 ├── InvalidPatternError           400 invalid_pattern
@@ -97,6 +98,13 @@ class InvalidUploadError(PortalError):
     """The uploaded archive cannot be used."""
 
     code = "invalid_upload"
+    http_status = 422
+
+
+class InvalidLabelsError(PortalError):
+    """The labels cannot be used."""
+
+    code = "invalid_labels"
     http_status = 422
 
 

@@ -37,6 +37,7 @@ class Verb(Enum):
     PRIORITIZE_ANY_JOB = "change the priority of others' jobs"
     EXTEND_OWN_JOB = "extend your own jobs"
     EXTEND_ANY_JOB = "extend others' jobs"
+    LABEL_JOB = "label jobs, set their notes and save views"
     DUMP_OWN_STACKS = "dump the stacks of your own jobs"
     DUMP_ANY_STACKS = "dump the stacks of others' jobs"
     ATTACH_TO_OWN_JOB = "attach programs to your own jobs"
@@ -67,6 +68,7 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.PRIORITIZE_ANY_JOB: Role.MAINTAINER,
     Verb.EXTEND_OWN_JOB: Role.MEMBER,
     Verb.EXTEND_ANY_JOB: Role.MAINTAINER,
+    Verb.LABEL_JOB: Role.MEMBER,
     Verb.DUMP_OWN_STACKS: Role.MEMBER,
     Verb.DUMP_ANY_STACKS: Role.MAINTAINER,
     Verb.ATTACH_TO_OWN_JOB: Role.MEMBER,

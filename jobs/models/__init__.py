@@ -35,6 +35,7 @@ from jobs.models.project import Project
 from jobs.models.project_secret import ProjectSecret
 from jobs.models.queue import Queue
 from jobs.models.quota import Quota
+from jobs.models.saved_view import SavedView
 from jobs.models.schedule import Schedule
 from jobs.models.schedule_run import ScheduleRun
 from jobs.models.sign_in_link import SignInLink
@@ -83,6 +84,7 @@ __all__ = [
     "ProjectSecret",
     "Queue",
     "Quota",
+    "SavedView",
     "Schedule",
     "ScheduleRun",
     "SignInLink",

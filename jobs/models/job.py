@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import RawSQL
@@ -124,6 +125,10 @@ class Job(models.Model):
     array_index = models.PositiveIntegerField(null=True, blank=True)
     array_values = models.JSONField(default=dict, blank=True)
 
+    # Of the specification, as users changed them since; and a remark.
+    labels = models.JSONField(default=dict, db_default={}, blank=True)
+    note = models.TextField(blank=True, db_default="")
+
     status = models.CharField(max_length=14, choices=JobStatus, default=JobStatus.QUEUED)
     held = models.BooleanField(default=False)
     wait_reason = models.CharField(max_length=12, choices=WaitReason, blank=True)
@@ -181,6 +186,17 @@ class Job(models.Model):
                 condition=Q(gpu_count__gt=0),
                 name="job_by_gpu",
             ),
+            # The filters of the job table; a migration adds one of the parts of names.
+            models.Index(fields=["project", "submitted_by", "-id"], name="job_by_user"),
+            models.Index(fields=["project", "queue_name", "-id"], name="job_by_queue"),
+            models.Index(fields=["project", "backend_name", "-id"], name="job_by_backend"),
+            models.Index(fields=["project", "-created_at"], name="job_by_time"),
+            models.Index(
+                fields=["project", "stop_reason", "-id"],
+                condition=~Q(stop_reason__in=["", StopReason.COMPLETED]),
+                name="job_by_reason",
+            ),
+            GinIndex(fields=["labels"], name="job_by_label"),
             # A name means the newest job of that name.
             models.Index(fields=["project", "name", "-id"], name="job_by_name"),
         )

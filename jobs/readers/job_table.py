@@ -1,42 +1,25 @@
-"""The job table: one project's jobs, newest first, filtered, by cursor."""
+"""The job table: one project's jobs, filtered and ordered, by cursor."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.db.models import Count, Exists, Max, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.urls import reverse
 
-from jobs.errors import InvalidCursorError
 from jobs.limits import walltime_of
 from jobs.models import GpuUse, Job, Project, Queue, ScheduleRun
 from jobs.permissions import Actor, Verb, jobs_of, require, verbs_of
 from jobs.readers.gpu_use import gpu_use_of
+from jobs.readers.job_filter import JobFilter, matching_jobs
+from jobs.readers.job_pages import JobOrder, page_of
 from jobs.statuses import JobKind, JobStatus
 from monarch_client.wire import jobs as wire
 
 MAX_LIMIT = 200
-# More digits than this do not fit the database's 64 bits.
-_ID_DIGITS = 18
-
-
-@dataclass(frozen=True, slots=True)
-class JobFilter:
-    """Empty means "all". `user` may be "me"; `q` looks in the name and is also taken as an id."""
-
-    status: tuple[str, ...] = ()
-    user: str = ""
-    name: str = ""
-    kind: str = ""
-    array: int | None = None
-    parent: int | None = None
-    gpu: str = ""
-    q: str = ""
+NEWEST_FIRST = JobOrder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +60,24 @@ class Rights:
 
 
 def job_table(
-    actor: Actor, project: Project, flt: JobFilter, *, cursor: str | None = None, limit: int = 50
+    actor: Actor,
+    project: Project,
+    flt: JobFilter,
+    order: JobOrder = NEWEST_FIRST,
+    *,
+    cursor: str | None = None,
+    limit: int = 50,
 ) -> JobTable:
     """Return a page of at most `limit` (1..200) jobs. InvalidCursorError for a wrong cursor."""
     require(actor, Verb.VIEW_PROJECT, project)
     limit = max(1, min(MAX_LIMIT, limit))
-    page, has_next, has_previous = _page(
-        with_attempts(_filtered(actor, project, flt)), cursor, limit
-    )
+    page = page_of(matching_jobs(actor, project, flt), order, cursor, limit)
+    found = {job.pk: job for job in with_attempts(Job.objects.filter(pk__in=page.numbers))}
     rights = Rights.of(actor, project)
     return JobTable(
-        rows=[job_row(job, rights) for job in page],
-        next=_cursor("after", page[-1].pk) if has_next else None,
-        previous=_cursor("before", page[0].pk) if has_previous else None,
+        rows=[job_row(found[number], rights) for number in page.numbers if number in found],
+        next=page.next,
+        previous=page.previous,
     )
 
 
@@ -108,52 +96,6 @@ def rows_by_number(actor: Actor, project: Project, numbers: Sequence[int]) -> li
     rights = Rights.of(actor, project)
     jobs = with_attempts(jobs_of(actor, project).filter(pk__in=numbers).order_by("-pk"))
     return [job_row(job, rights) for job in jobs]
-
-
-def _page(jobs: QuerySet[Job], cursor: str | None, limit: int) -> tuple[list[Job], bool, bool]:
-    """Return the jobs of one page, and whether there are older and newer ones beyond it."""
-    direction, pivot = _parse_cursor(cursor)
-    if direction == "before":
-        page = list(jobs.filter(pk__gt=pivot).order_by("pk")[: limit + 1])
-        return page[:limit][::-1], bool(page), len(page) > limit
-    if pivot is not None:
-        jobs = jobs.filter(pk__lt=pivot)
-    page = list(jobs.order_by("-pk")[: limit + 1])
-    return page[:limit], len(page) > limit, pivot is not None and bool(page)
-
-
-def status_counts(actor: Actor, project: Project) -> dict[str, int]:
-    """Count the jobs by status; statuses without a job are absent."""
-    require(actor, Verb.VIEW_PROJECT, project)
-    rows = Job.objects.filter(project=project).values("status").annotate(n=Count("pk"))
-    return {row["status"]: row["n"] for row in rows.order_by()}
-
-
-# Distinct values without reading all rows: one step in the index for each.
-_GPU_TYPES = """
-WITH RECURSIVE found AS (
-    (SELECT gpu_type FROM jobs_job WHERE project_id = %(project)s AND gpu_count > 0
-     ORDER BY gpu_type LIMIT 1)
-    UNION ALL
-    SELECT (SELECT gpu_type FROM jobs_job WHERE project_id = %(project)s AND gpu_count > 0
-            AND gpu_type > found.gpu_type ORDER BY gpu_type LIMIT 1)
-    FROM found WHERE found.gpu_type IS NOT NULL
-)
-SELECT gpu_type FROM found WHERE gpu_type <> ''
-"""
-
-
-def has_jobs(actor: Actor, project: Project) -> bool:
-    """Whether the project has any job."""
-    return jobs_of(actor, project).exists()
-
-
-def gpu_types(actor: Actor, project: Project) -> list[str]:
-    """List the types of GPUs that the project's jobs request or requested, by name."""
-    require(actor, Verb.VIEW_PROJECT, project)
-    with connection.cursor() as cursor:
-        cursor.execute(_GPU_TYPES, {"project": project.pk})
-        return [row[0] for row in cursor.fetchall()]
 
 
 def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
@@ -203,6 +145,8 @@ def job_row(job: Job, rights: Rights) -> wire.Job:
         array=job.array_id,
         array_index=job.array_index,
         array_values=job.array_values,
+        labels=job.labels,
+        note=job.note,
         created_at=job.created_at,
         started_at=job.started_at,
         ended_at=job.ended_at,
@@ -255,49 +199,3 @@ def _kind_label(job: Job) -> str:
     if job.kind != JobKind.PLAIN:
         return JobKind(job.kind).label
     return "Multi-node job" if job.num_nodes > 1 else "Job"
-
-
-def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
-    jobs = jobs_of(actor, project)
-    if flt.status:
-        jobs = jobs.filter(status__in=flt.status)
-    if flt.user == "me":
-        jobs = jobs.filter(submitted_by=actor.user)
-    elif flt.user:
-        jobs = jobs.filter(submitted_by__username=flt.user)
-    if flt.name:
-        jobs = jobs.filter(name=flt.name)
-    if flt.gpu:
-        jobs = jobs.filter(gpu_type=flt.gpu.upper(), gpu_count__gt=0)
-    if flt.kind:
-        jobs = jobs.filter(kind=flt.kind)
-    of = {"array": flt.array, "parent": flt.parent}.items()
-    jobs = jobs.filter(**{name: pk for name, pk in of if pk is not None})
-    if flt.q:
-        jobs = jobs.filter(_matching(flt.q))
-    return jobs
-
-
-def _matching(text: str) -> Q:
-    """Match a part of the name, or the id itself."""
-    by_name = Q(name__icontains=text)
-    is_id = text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
-    return by_name | Q(pk=int(text)) if is_id else by_name
-
-
-def _cursor(direction: str, pivot: int) -> str:
-    return base64.urlsafe_b64encode(f"{direction}:{pivot}".encode()).decode()
-
-
-def _parse_cursor(cursor: str | None) -> tuple[str, int | None]:
-    if not cursor:
-        return "after", None
-    try:
-        text = base64.urlsafe_b64decode(cursor).decode("ascii")
-    except (binascii.Error, UnicodeError, ValueError):
-        raise InvalidCursorError from None
-    direction, _, pivot = text.partition(":")
-    known = direction in {"after", "before"} and pivot.isdecimal() and len(pivot) < _ID_DIGITS
-    if not known:
-        raise InvalidCursorError
-    return direction, int(pivot)

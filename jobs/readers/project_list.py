@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, projects_of, require, require_sharing, role_in, roles_of
 from jobs.readers.extended import extended
-from jobs.readers.job_table import status_counts
+from jobs.readers.job_filter import status_counts
 from jobs.statuses import ProjectState, Role
 from monarch_client.wire import projects as wire
 from monarch_client.wire.account import Me

@@ -131,7 +131,7 @@ def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, y
 
 
 def act(
-    session: Session, project: str | None, action: str, job_ids: tuple[int, ...], **options: Any
+    session: Session, project: str | None, action: str, job_ids: Sequence[int], **options: Any
 ) -> None:
     """Apply `action` to the jobs and print the outcome of each. Exits if any was refused."""
     outcomes = session.client.act_on_jobs(session.project(project), action, job_ids, **options)

@@ -109,12 +109,21 @@ EVENT_COLUMNS = {
 @click.option("--name", default="", help="Exactly this name.")
 @click.option("--parent", type=int, help="Jobs that this job's program submitted.")
 @click.option("--gpu", default="", help="GPUs of this type, such as H100.")
+@click.option("--queue", default="", help="In this queue.")
+@click.option("--backend", default="", help="On this backend.")
+@click.option("--reason", default="", help="Why they wait or ended, such as OOM.")
+@click.option("--label", "-l", multiple=True, help="team=rl, or team with any value.")
+@click.option("--since", default="", help="Submitted since this time, or this long ago: 24h.")
+@click.option("--until", default="", help="Submitted before this time, or this long ago.")
 @click.option("--search", "q", default="", help="Part of a name, or an id.")
+@click.option("--sort", default="", help="Such as name, -duration or -cost; a minus reverses it.")
+@click.option("--pin", is_flag=True, default=None, help="Unfinished jobs first.")
 @click.option("--limit", "-n", type=click.IntRange(1, 200), default=20, show_default=True)
 @output_options
 @pass_session
 def ps(session: Session, /, project: str | None, output: Output, **filters: Any) -> None:
     """List jobs, newest first."""
+    filters["label"], filters["reason"] = ",".join(filters["label"]), filters["reason"].upper()
     filters["status"] = tuple(filters["status"].upper().split(",")) if filters["status"] else ()
     page = session.client.jobs(session.project(project), **filters)
     output.rows(page.results, _columns(page.results))
@@ -175,6 +184,8 @@ def _show_job(job: Job, attempts: list[Attempt], most_workers: int) -> None:
         "Rerun of": str(job.rerun_of or ""),
         "Parent": str(job.parent or ""),
         "Schedule": job.schedule,
+        "Labels": ", ".join(f"{name}={value}" for name, value in job.labels.items()),
+        "Note": job.note,
         "Page": job.url,
     }
     for name, value in facts.items():

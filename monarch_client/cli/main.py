@@ -50,6 +50,8 @@ class PortalGroup(LazyGroup):
             "release": "job_actions:release",
             "prioritize": "job_actions:prioritize",
             "extend": "job_actions:extend",
+            "label": "labels:label",
+            "note": "labels:note",
             "rerun": "job_actions:rerun",
             "delete": "job_actions:delete",
             "array": "arrays:array",

@@ -22,8 +22,8 @@ class BulkCalls:
     ) -> list[wire.bulk.JobOutcome]:
         """Apply an action to many jobs; the outcome of each, in their order.
 
-        `action`: cancel, rerun, hold, release, prioritize or delete. `options`: priority,
-        drop_deleted. A job that is refused does not keep the others from the action.
+        `action`: cancel, rerun, hold, release, prioritize, label or delete. `options`: priority,
+        labels, drop_deleted. A job that is refused does not keep the others from the action.
         """
         rest = iter(jobs)
         outcomes: list[wire.bulk.JobOutcome] = []

@@ -75,9 +75,10 @@ class PortalClient(
     def jobs(
         self, project: str, *, status: Sequence[str] = (), **filters: Any
     ) -> wire.page.Page[wire.jobs.Job]:
-        """List jobs, newest first.
+        """List jobs, newest first unless `sort` or `pin` is given.
 
-        `filters`: user ("me" or a name), name, kind, gpu, parent, q, limit.
+        `filters`: user ("me" or a name), name, kind, gpu, queue, backend, reason, label, since,
+        until, parent, q, sort, pin, limit.
         """
         params = given({"status": ",".join(status), **filters})
         answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)
@@ -110,6 +111,20 @@ class PortalClient(
     def job(self, project: str, job_id: int) -> wire.jobs.JobDetail:
         """Return one job with its specification."""
         return decode(wire.jobs.JobDetail, self.connection.request("GET", _job(project, job_id)))
+
+    def annotate(
+        self,
+        project: str,
+        job_id: int,
+        *,
+        labels: Mapping[str, str | None] | None = None,
+        note: str | None = None,
+    ) -> wire.jobs.Job:
+        """Change labels of a job, or its note. A label of None is removed; others stay."""
+        values = {"labels": None if labels is None else dict(labels), "note": note}
+        body = {name: value for name, value in values.items() if value is not None}
+        answer = self.connection.request("PATCH", _job(project, job_id), repeatable=True, json=body)
+        return decode(wire.jobs.Job, answer)
 
     def cancel(self, project: str, job_id: int) -> wire.jobs.Job:
         """End a job. ConflictError when it has ended already."""

@@ -74,6 +74,7 @@ class PortalBlock:
     port: int = DEFAULT_PORT
     gateway: bool = False
     queue: str = "default"
+    labels: dict[str, str] = field(default_factory=dict)
     hold: bool = False
     priority: int = 50
     preemptible: bool = False
@@ -115,6 +116,7 @@ class PortalBlock:
             "project": self.project,
             "gateway": self.gateway or None,
             "driver": None if self.driver == OWN_DRIVER else self.driver,
+            "labels": self.labels or None,
             "hold": self.hold or None,
             "preemptible": self.preemptible or None,
             "detached": self.detached or None,

@@ -9,6 +9,7 @@ from monarch_client.spec.array_keys import ARRAY_KEY, MAX_PARALLEL_KEY, array_is
 from monarch_client.spec.dependency_keys import DEPENDS_ON_KEY, IF_DEPENDENCY_FAILS_KEY
 from monarch_client.spec.durations import Duration
 from monarch_client.spec.findings import Findings, SpecCode, join
+from monarch_client.spec.label_keys import LABELS_KEY, labels_are_sound
 from monarch_client.spec.log_policy_keys import LOG_POLICIES_KEY, names_are_used_once
 from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, Number, OneOf, Text, Whole
 from monarch_client.spec.tables import Key, Table, Tier
@@ -174,6 +175,7 @@ PORTAL_KEYS = (
         "default",
         default="default",
     ),
+    LABELS_KEY,
     Key(
         "hold",
         "Submits the job held: it does not start before a user releases it. A rerun is not held.",
@@ -317,6 +319,7 @@ PORTAL = Table(
         _parents_driver_goes_together,
         _idle_goes_together,
         names_are_used_once,
+        labels_are_sound,
         array_is_sound,
     ),
     words="a mapping of the portal's own keys",

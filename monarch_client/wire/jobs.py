@@ -53,6 +53,8 @@ class Job:
     array_values: Annotated[dict[str, str], Meta(description="Its value there for each name.")] = (
         field(default_factory=dict)
     )
+    labels: dict[str, str] = field(default_factory=dict)
+    note: Annotated[str, Meta(description="A remark of its users.")] = ""
     created_at: Moment
     started_at: Moment | None
     ended_at: Moment | None

@@ -91,3 +91,31 @@ def test_two_statuses_at_once_are_shown_together(page, project, ada, many):
     names_become(page, "waiting", 13)
     page.locator("#chip-queued").click()
     names_become(page, "job-120", 12)
+
+
+def test_a_heading_sorts_and_a_filter_keeps_the_order_and_its_counts(page, many):
+    page.goto("/rl/jobs")
+    page.get_by_role("link", name="Job", exact=True).click()
+    names_become(page, "job-001", 50)
+    page.get_by_label("Owner").select_option("mia")
+    names_become(page, "job-003", 40)
+    expect(page.locator("#chip-failed")).to_contain_text("4")
+    expect(page).to_have_url(re.compile(r"sort=name"))
+    page.get_by_text("More filters").click()
+    page.get_by_label("Labels, separated by commas").fill("team=none")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="No matching jobs")).to_be_visible()
+
+
+def test_unfinished_jobs_stay_on_top_while_newer_ones_end(page, project, ada, many):
+    make_job(project, name="waiting", submitted_by=ada)
+    make_job(project, name="over", submitted_by=ada, status=JobStatus.FAILED)
+    page.goto("/rl/jobs")
+    names_become(page, "over", 50)
+    page.get_by_text("More filters").click()
+    page.get_by_label("Unfinished jobs on top").check()
+    names_become(page, "waiting", 50)
+    page.locator("#live-state[data-state=on]").wait_for()
+    cancel_job(Actor(ada), make_job(project, name="newcomer", submitted_by=ada))
+    expect(page.locator("#chip-all")).to_contain_text("123")
+    names_become(page, "waiting", 50)

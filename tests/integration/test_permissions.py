@@ -28,6 +28,7 @@ ALLOWED = {
     Verb.MANAGE_OWN_CLUSTERS: {"member", "maintainer", "admin"},
     Verb.ATTACH_TO_OWN_JOB: {"member", "maintainer", "admin"},
     Verb.ATTACH_TO_ANY_JOB: {"maintainer", "admin"},
+    Verb.LABEL_JOB: {"member", "maintainer", "admin"},
     Verb.DUMP_OWN_STACKS: {"member", "maintainer", "admin"},
     Verb.DUMP_ANY_STACKS: {"maintainer", "admin"},
     Verb.DELETE_JOB: {"maintainer", "admin"},

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from jobs.actions.jobs.annotate import label_job
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.hold import hold_job, release_job
@@ -28,6 +29,7 @@ class BulkAction(StrEnum):
     HOLD = "hold"
     RELEASE = "release"
     PRIORITIZE = "prioritize"
+    LABEL = "label"
     DELETE = "delete"
 
 
@@ -38,6 +40,7 @@ LEAST_VERB = {
     BulkAction.HOLD: Verb.HOLD_OWN_JOB,
     BulkAction.RELEASE: Verb.HOLD_OWN_JOB,
     BulkAction.PRIORITIZE: Verb.PRIORITIZE_OWN_JOB,
+    BulkAction.LABEL: Verb.LABEL_JOB,
     BulkAction.DELETE: Verb.DELETE_JOB,
 }
 
@@ -46,12 +49,14 @@ LEAST_VERB = {
 class BulkRequest:
     """An action and its jobs, at most BULK_LIMIT. `priorities` has one for each job to prioritize.
 
-    `drop_deleted` makes reruns leave out dependencies on jobs that were deleted.
+    `labels` are the changes of labels, None to remove one. `drop_deleted` makes reruns leave out
+    dependencies on jobs that were deleted.
     """
 
     action: BulkAction
     job_ids: Sequence[int]
     priorities: Mapping[int, int] = field(default_factory=dict)
+    labels: Mapping[str, str | None] = field(default_factory=dict)
     drop_deleted: bool = False
 
 
@@ -114,6 +119,14 @@ def _prioritize(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
     return _done(job, message, previous_priority=before)
 
 
+def _label(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
+    before = job.labels
+    label_job(actor, job, request.labels)
+    if job.labels == before:
+        return _unchanged(job, "It has these labels already.")
+    return _done(job, "Labels changed.")
+
+
 def _delete(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
     outcome = _done(job, "Deleted.")  # the row has no number afterwards
     delete_job(actor, job)
@@ -156,6 +169,7 @@ _STEPS: dict[BulkAction, Callable[[Actor, Job, BulkRequest], JobOutcome]] = {
     BulkAction.HOLD: _hold,
     BulkAction.RELEASE: _release,
     BulkAction.PRIORITIZE: _prioritize,
+    BulkAction.LABEL: _label,
     BulkAction.DELETE: _delete,
 }
 

@@ -113,6 +113,7 @@ def _new_job(
         **request.columns(),
         request_options=request.options(),
         priority=spec.portal.priority,
+        labels=spec.portal.labels,
         submitted_by=actor.user,
         rerun_of=rerun_of,
         **parent_fields(actor, spec),

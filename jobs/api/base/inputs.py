@@ -7,10 +7,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from jobs.actions.jobs.annotate import NOTE_LIMIT
 from jobs.actions.jobs.bulk import BulkAction
 from jobs.actions.jobs.submit import MOST_DOCUMENTS
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
+from jobs.readers.job_filter import REASONS, moment_in
+from jobs.readers.job_pages import SORT_WORDS
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
@@ -63,6 +66,21 @@ class BatchBody(serializers.Serializer[Any]):
         return attrs
 
 
+class LabelsField(serializers.DictField):
+    """A mapping of label names to values; null removes the label."""
+
+    def __init__(self, **options: Any) -> None:
+        value = serializers.CharField(allow_null=True, allow_blank=True)
+        super().__init__(child=value, help_text="null removes a label.", **options)
+
+
+class AnnotateBody(serializers.Serializer[Any]):
+    """The new labels of a job, which leave its others as they are, and its note."""
+
+    labels = LabelsField(required=False)
+    note = TextField(required=False, allow_blank=True, max_length=NOTE_LIMIT)
+
+
 class BulkBody(serializers.Serializer[Any]):
     """An action, and the jobs to act on."""
 
@@ -79,15 +97,17 @@ class BulkBody(serializers.Serializer[Any]):
         max_value=HIGHEST_PRIORITY,
         help_text="For prioritize alone.",
     )
+    labels = LabelsField(required=False)
     drop_deleted = FlagField(
         default=False, help_text="For rerun: leave out dependencies on jobs that were deleted."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Require a priority where it is the point, and nowhere else."""
-        if (attrs["action"] == BulkAction.PRIORITIZE) != ("priority" in attrs):
-            message = "Give priority with the action prioritize, and with no other."
-            raise serializers.ValidationError({"priority": message})
+        """Require the field of an action, and refuse that of another one."""
+        for action, name in ((BulkAction.PRIORITIZE, "priority"), (BulkAction.LABEL, "labels")):
+            if (attrs["action"] == action) != (name in attrs):
+                message = f"Give {name} with the action {action}, and with no other."
+                raise serializers.ValidationError({name: message})
         return attrs
 
 
@@ -163,9 +183,42 @@ class JobQuery(serializers.Serializer[Any]):
         default="",
         help_text="Only jobs that request GPUs of this type, such as H100.",
     )
+    queue = serializers.CharField(required=False, allow_blank=True, default="")
+    backend = serializers.CharField(required=False, allow_blank=True, default="")
+    reason = serializers.ChoiceField(
+        choices=sorted(REASONS),
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Why jobs wait or ended.",
+    )
+    label = serializers.CharField(  # type: ignore[assignment]
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="`team=rl`, or `team` with any value; several, separated by commas.",
+    )
+    since = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Submitted since this ISO time, or this long ago, such as `24h`.",
+    )
+    until = serializers.CharField(
+        required=False, allow_blank=True, default="", help_text="Submitted before, as `since`."
+    )
     q = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="Looks in names and ids."
     )
+    sort = serializers.ChoiceField(
+        choices=[word for word in SORT_WORDS if word],
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Another order than newest first, of the newest 10,000 that match; "
+        "a minus reverses it.",
+    )
+    pin = FlagField(default=False, help_text="Jobs that have not ended come first.")
     cursor = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True)
     limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
 
@@ -177,6 +230,14 @@ class JobQuery(serializers.Serializer[Any]):
             known = ", ".join(JobStatus)
             raise serializers.ValidationError(f"No status {unknown[0]}; there are {known}.")
         return words
+
+    def validate_since(self, value: str) -> str:
+        """Refuse a text that names no time."""
+        if value and moment_in(value) is None:
+            raise serializers.ValidationError("Give an ISO time, or a duration such as 24h.")
+        return value
+
+    validate_until = validate_since
 
 
 class EventQuery(serializers.Serializer[Any]):

@@ -38,6 +38,7 @@ class JobBulkView(PortalView):
             action,
             body["jobs"],
             dict.fromkeys(body["jobs"], body["priority"]) if "priority" in body else {},
+            body.get("labels", {}),
             drop_deleted=body["drop_deleted"],
         )
         return answer_with(BulkResult(results=act_on_jobs(self.actor, project, wanted)))

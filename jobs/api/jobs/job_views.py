@@ -12,6 +12,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.actions.jobs.annotate import label_job, set_note
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.hold import hold_job, release_job
@@ -19,7 +20,7 @@ from jobs.actions.jobs.rerun import rerun_job
 from jobs.actions.jobs.submit import check_spec, submit_job
 from jobs.api.base.answers import addressed, answer_with, page_with
 from jobs.api.base.authentication import WITH_DRIVERS
-from jobs.api.base.inputs import JobQuery, RerunBody, SubmitBody
+from jobs.api.base.inputs import AnnotateBody, JobQuery, RerunBody, SubmitBody
 from jobs.api.base.parsers import (
     BoundedJsonParser,
     OldYamlTextParser,
@@ -29,8 +30,11 @@ from jobs.api.base.parsers import (
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.errors import InvalidSpecError
+from jobs.permissions import Verb, require
+from jobs.readers.job_filter import JobFilter
 from jobs.readers.job_page import job_detail, job_now
-from jobs.readers.job_table import JobFilter, job_table
+from jobs.readers.job_pages import JobOrder
+from jobs.readers.job_table import job_table
 from monarch_client.wire.jobs import Job, JobDetail, Validation
 from monarch_client.wire.page import Page
 
@@ -78,12 +82,13 @@ class JobListView(SpecView):
         responses={200: Page[Job], **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """List the project's jobs, newest first."""
+        """List the project's jobs, newest first unless `sort` or `pin` says otherwise."""
         query = self.parsed(JobQuery, request.query_params)
         cursor, limit = query.pop("cursor"), query.pop("limit")
-        table = job_table(
-            self.actor, self.project(), JobFilter(**query), cursor=cursor, limit=limit
-        )
+        order = JobOrder(query.pop("sort"), pin=query.pop("pin"))
+        labels = tuple(word for word in query.pop("label").split(",") if word)
+        wanted = JobFilter(**query, labels=labels)
+        table = job_table(self.actor, self.project(), wanted, order, cursor=cursor, limit=limit)
         rows = [addressed(row, request) for row in table.rows]
         return page_with(rows, next=table.next, previous=table.previous)
 
@@ -137,6 +142,22 @@ class JobDetailView(JobView):
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """Show one job with its specification."""
         return answer_with(addressed(job_detail(self.actor, slug, job_id), request))
+
+    @extend_schema(
+        operation_id="job_annotate",
+        request=AnnotateBody,
+        responses={200: Job, **problems(400, 401, 403, 404, 415, 422)},
+    )
+    def patch(self, request: Request, slug: str, job_id: int) -> Response:
+        """Change labels of a job, which leaves its others as they are, or its note."""
+        job = self.job()
+        require(self.actor, Verb.LABEL_JOB, job.project)
+        body = self.parsed(AnnotateBody, request.data)
+        if "labels" in body:
+            label_job(self.actor, job, body["labels"])
+        if "note" in body:
+            set_note(self.actor, job, body["note"])
+        return self.answer(job.pk, HTTPStatus.OK)
 
     @extend_schema(operation_id="job_delete", responses={204: None, **problems(401, 403, 404, 409)})
     def delete(self, request: Request, slug: str, job_id: int) -> Response:

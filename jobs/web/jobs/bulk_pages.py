@@ -19,6 +19,7 @@ from jobs.permissions import Actor, Verb, project_for, require
 from jobs.readers.job_table import rows_by_number
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
+from monarch_client.spec.label_keys import changes_in
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.bulk import BULK_LIMIT, DONE, REFUSED, UNCHANGED, JobOutcome
 from monarch_client.wire.jobs import Job
@@ -77,6 +78,12 @@ WORDINGS = {
         "prioritized",
         lambda job: job.can_prioritize,
     ),
+    BulkAction.LABEL: Wording(
+        "Label",
+        "Write name=value to set a label and name- to remove it, separated by commas.",
+        "labeled",
+        lambda _: True,
+    ),
     BulkAction.DELETE: Wording(
         "Delete",
         "Logs, attempts and events are deleted, too. This cannot be undone.",
@@ -94,9 +101,18 @@ class BulkForm(forms.Form):
     priority = forms.IntegerField(
         required=False, min_value=LOWEST_PRIORITY, max_value=HIGHEST_PRIORITY
     )
+    labels = forms.CharField(required=False, max_length=2000)
     sure = forms.BooleanField(required=False)
     # The query of the table to return to.
     back = forms.CharField(required=False, max_length=_LONGEST_QUERY)
+
+    def clean_labels(self) -> dict[str, str | None]:
+        """Return the changes that the text names."""
+        words = [word.strip() for word in self.cleaned_data["labels"].split(",")]
+        try:
+            return changes_in(word for word in words if word)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
 
 
 @require_POST
@@ -116,9 +132,10 @@ def bulk(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     require(actor, LEAST_VERB[action], project)
     priorities = _priorities(action, chosen, values["priority"])
     wording = WORDINGS[action]
-    if (wording.confirms and not values["sure"]) or priorities is None:
+    is_incomplete = priorities is None or (action == BulkAction.LABEL and not values["labels"])
+    if is_incomplete or (wording.confirms and not values["sure"]):
         return _confirm(request, actor, project, action, list(chosen))
-    wanted = BulkRequest(action, list(chosen), priorities)
+    wanted = BulkRequest(action, list(chosen), priorities or {}, values["labels"])
     outcomes = act_on_jobs(actor, project, wanted)
     request.session[_LAST] = {
         "project": project.pk,
@@ -173,6 +190,7 @@ def _confirm(
         "fit": fit,
         "unfit": [row for row in rows if not wording.can(row)],
         "takes_priority": action == BulkAction.PRIORITIZE,
+        "takes_labels": action == BulkAction.LABEL,
         "lowest_priority": LOWEST_PRIORITY,
         "highest_priority": HIGHEST_PRIORITY,
         "priority": fit[0].priority if fit else None,
@@ -209,6 +227,8 @@ def _complaint(form: BulkForm, chosen: dict[int, int | None]) -> str:
         return "Select jobs first."
     if "priority" in form.errors:
         return f"Enter a priority from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}."
+    if "labels" in form.errors:
+        return str(form.errors["labels"][0])
     return "Choose an action for the selected jobs."
 
 

@@ -12,14 +12,44 @@ from django.views.decorators.http import require_safe
 from jobs.errors import InvalidCursorError
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, project_for, verbs_of
-from jobs.readers.job_table import JobFilter, gpu_types, job_table, status_counts
+from jobs.readers.job_filter import (
+    COUNT_LIMIT,
+    REASONS,
+    JobFilter,
+    filter_choices,
+    has_jobs,
+    matching_counts,
+)
+from jobs.readers.job_pages import WINDOW, JobOrder
+from jobs.readers.job_table import job_table
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
+from jobs.web.jobs.table_query import changed, filter_of, order_of
 
 PAGE_SIZE = 50
 # Always offered, so that the row of chips does not jump while the first jobs pass through.
 USUAL = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.SUCCEEDED, JobStatus.FAILED)
+TIMES = (("1h", "Last hour"), ("24h", "Last 24 hours"), ("7d", "Last 7 days"), ("30d", "30 days"))
+ORDERS = (
+    ("status", "By status"),
+    ("name", "By name"),
+    ("user", "By owner"),
+    ("-priority", "Highest priority first"),
+    ("-nodes", "Most GPUs first"),
+    ("-duration", "Longest first"),
+    ("-ended", "Ended last first"),
+    ("-cost", "Most expensive first"),
+)
+# The columns that sort, and whether the first click sorts upwards.
+HEADINGS = {
+    "status": ("Status", True),
+    "name": ("Job", True),
+    "user": ("By", True),
+    "nodes": ("Nodes", False),
+    "duration": ("Duration", False),
+    "cost": ("Cost", False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +58,20 @@ class Chip:
 
     status: str
     label: str
-    count: int
+    count: str
     chosen: bool
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The heading of a column; `query` is the address with the next order by it.
+
+    `direction` is "ascending", "descending", or "" if the table has another order.
+    """
+
+    label: str
+    direction: str
     query: str
 
 
@@ -42,7 +84,8 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
         context = table_context(actor, project, request.GET)
     except InvalidCursorError:
         return _first_page(request)
-    context["gpu_types"] = gpu_types(actor, project)
+    context |= {"choices": filter_choices(actor, project), "kinds": JobKind.choices}
+    context |= {"reasons": REASONS, "times": TIMES, "orders": ORDERS}
     return render_page(request, actor, "jobs/table.html", context, project=project)
 
 
@@ -59,51 +102,63 @@ def live(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 
 
 def _first_page(request: HttpRequest) -> HttpResponse:
-    return redirect(f"{request.path}?{_query(request.GET, cursor=None)}")
+    return redirect(f"{request.path}?{changed(request.GET, cursor=None)}")
 
 
 def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str, Any]:
     """Return the context of the table."""
-    wanted = filter_of(query)
-    table = job_table(actor, project, wanted, cursor=query.get("cursor") or None, limit=PAGE_SIZE)
-    counts = status_counts(actor, project)
+    wanted, order = filter_of(query), order_of(query)
+    cursor = query.get("cursor") or None
+    table = job_table(actor, project, wanted, order, cursor=cursor, limit=PAGE_SIZE)
+    counts = matching_counts(actor, project, wanted)
     verbs = verbs_of(actor, project)
     return {
         "project": project,
         "nav": "jobs",
         "table": table,
+        "order": order,
+        "window": f"{WINDOW:,}" if _is_partial(order, wanted, counts) else "",
+        "headings": _headings(query, order.sort),
         "chips": _chips(query, wanted, counts),
-        "total": sum(counts.values()),
+        "total": _text_of(list(counts.values())),
+        "has_any": bool(counts) or has_jobs(actor, project),
         "filter": wanted,
         "filtered": wanted != JobFilter(),
-        "kinds": JobKind.choices,
-        "all_statuses_query": _query(query, status=None),
-        "everyone_query": _query(query, user=None),
-        "mine_query": _query(query, user="me"),
-        "next_query": _query(query, keep_cursor=True, cursor=table.next),
-        "previous_query": _query(query, keep_cursor=True, cursor=table.previous),
-        "live_query": _query(query, keep_cursor=True),
+        "all_statuses_query": changed(query, status=None),
+        "next_query": changed(query, keep_cursor=True, cursor=table.next),
+        "previous_query": changed(query, keep_cursor=True, cursor=table.previous),
+        "live_query": changed(query, keep_cursor=True),
         "may_submit": Verb.SUBMIT_JOB in verbs,
         "may_delete": Verb.DELETE_JOB in verbs,
     }
 
 
-def filter_of(query: QueryDict) -> JobFilter:
-    """Return the filter in the address; unknown values are left out."""
-    statuses = (word for text in query.getlist("status") for word in text.split(","))
-    kind = query.get("kind", "")
-    return JobFilter(
-        status=tuple(status for status in statuses if status in JobStatus.values),
-        user=_word(query, "user"),
-        kind=kind if kind in JobKind.values else "",
-        gpu=_word(query, "gpu").strip().upper(),
-        q=_word(query, "q").strip(),
-    )
+def _is_partial(order: JobOrder, wanted: JobFilter, counts: dict[str, int]) -> bool:
+    """Whether an order leaves out the oldest jobs that match."""
+    shown = [n for status, n in counts.items() if not wanted.status or status in wanted.status]
+    return not order.is_plain and sum(shown) > WINDOW
 
 
-def _word(query: QueryDict, key: str) -> str:
-    # The database takes no NUL.
-    return query.get(key, "").replace("\0", "")
+def _headings(query: QueryDict, sort: str) -> dict[str, Heading]:
+    headings = {name: _heading(query, sort, name) for name in HEADINGS}
+    newest = "" if sort else "descending"
+    headings["submitted"] = Heading("Submitted", newest, changed(query, sort=None))
+    return headings
+
+
+def _heading(query: QueryDict, sort: str, name: str) -> Heading:
+    label, is_upwards = HEADINGS[name]
+    up, down = name, f"-{name}"
+    first, second = (up, down) if is_upwards else (down, up)
+    following = {first: second, second: None}.get(sort, first)
+    direction = {up: "ascending", down: "descending"}.get(sort, "")
+    return Heading(label, direction, changed(query, sort=following))
+
+
+def _text_of(counts: list[int]) -> str:
+    """Return the sum of counts; with a plus if one of them stopped at the limit."""
+    known = [min(count, COUNT_LIMIT) for count in counts]
+    return f"{sum(known):,}{'+' if max(counts, default=0) > COUNT_LIMIT else ''}"
 
 
 def _chips(query: QueryDict, wanted: JobFilter, counts: dict[str, int]) -> list[Chip]:
@@ -112,9 +167,9 @@ def _chips(query: QueryDict, wanted: JobFilter, counts: dict[str, int]) -> list[
         Chip(
             status=status.value,
             label=status.label,
-            count=counts.get(status, 0),
+            count=_text_of([counts.get(status, 0)]),
             chosen=status in wanted.status,
-            query=_query(query, status=_toggled(wanted.status, status)),
+            query=changed(query, status=_toggled(wanted.status, status)),
         )
         for status in shown
     ]
@@ -124,15 +179,3 @@ def _toggled(chosen: tuple[str, ...], status: str) -> str | None:
     """Return the chosen statuses with `status` added or removed, comma-joined; None if none is."""
     others = [one for one in chosen if one != status]
     return ",".join(others if status in chosen else [*chosen, status]) or None
-
-
-def _query(query: QueryDict, *, keep_cursor: bool = False, **changes: str | None) -> str:
-    """Return the query with `changes`; None removes a key. A new filter has no cursor."""
-    copy = query.copy()
-    if not keep_cursor:
-        copy.pop("cursor", None)
-    for key, value in changes.items():
-        copy.pop(key, None)
-        if value is not None:
-            copy[key] = value
-    return copy.urlencode(safe=",")

@@ -23,7 +23,8 @@ from jobs.permissions import Actor
 from jobs.web.base.access import actor_of
 from jobs.web.base.live import CHANGED, stream_of
 from jobs.web.base.live_parts import Element
-from jobs.web.jobs.table_page import filter_of, table_context
+from jobs.web.jobs.table_page import table_context
+from jobs.web.jobs.table_query import filter_of
 
 # However fast jobs change, a table is rendered twice a second at most.
 PACE_S = 0.5

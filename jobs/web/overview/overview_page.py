@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from jobs.ground import clock
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may, project_for
-from jobs.readers.job_table import has_jobs
+from jobs.readers.job_filter import has_jobs
 from jobs.readers.overview import overview
 from jobs.readers.project_list import project_list
 from jobs.web.base.access import signed_in

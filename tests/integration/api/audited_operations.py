@@ -183,6 +183,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("post", "array_cancel"): Operation("cancel", needs=of_array(JobStatus.QUEUED)),
     ("post", "array_rerun_failed"): Operation("rerun_failed", needs=of_array(JobStatus.FAILED)),
+    ("patch", "job"): Operation("label", {"labels": {"team": "rl"}}, QUEUED),
     ("delete", "job"): Operation("delete_job", needs=of_job(status=JobStatus.SUCCEEDED)),
     ("post", "cancel"): Operation("cancel", needs=QUEUED),
     ("post", "hold"): Operation("hold", needs=QUEUED),

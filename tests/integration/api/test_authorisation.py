@@ -65,6 +65,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays
     ("post", "array_rerun_failed"): "member",
     ("get", "job"): "viewer",
+    ("patch", "job"): "member",
     ("delete", "job"): "maintainer",
     ("post", "cancel"): "maintainer",  # of another user's job; the own: test_job_actions
     ("post", "hold"): "maintainer",  # likewise

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.db import connection
 
 from jobs.errors import InvalidCursorError, PermissionDeniedError
-from jobs.readers.job_table import JobFilter, job_table, status_counts
+from jobs.ground import clock
+from jobs.models import Job
+from jobs.readers.job_filter import JobFilter, matching_counts, named_like, status_counts
+from jobs.readers.job_pages import SORT_WORDS, JobOrder
+from jobs.readers.job_table import job_table
 from jobs.statuses import JobKind, JobStatus, Role
 from tests.factories import make_actor, make_attempt, make_job, make_project
 
@@ -116,3 +123,83 @@ def test_counts_are_of_this_project_alone(project, member):
     make_job(project)
     make_job()
     assert status_counts(member, project) == {"FAILED": 1, "QUEUED": 2}
+
+
+def test_filters_of_the_request_the_reason_the_labels_and_the_time(project, member):
+    old = make_job(project, queue_name="night", created_at=clock.now() - timedelta(days=3))
+    waits = make_job(project, wait_reason="BUDGET", labels={"team": "rl", "note": ""})
+    over = make_job(project, status=JobStatus.FAILED, stop_reason="BUDGET", backend_name="other")
+
+    def found(**fields) -> list[int]:
+        return [row.id for row in job_table(member, project, JobFilter(**fields)).rows]
+
+    assert found(queue="night") == [old.pk]
+    assert found(backend="other") == [over.pk]
+    assert found(reason="BUDGET") == [over.pk, waits.pk]
+    assert found(reason="OOM") == []
+    assert found(labels=("team",)) == found(labels=("team=rl", "note=")) == [waits.pk]
+    assert found(labels=("team=vision",)) == []
+    assert found(since="24h") == [over.pk, waits.pk]
+    assert found(until="24h") == [old.pk]
+    assert found(since=f"{clock.now() - timedelta(days=4):%Y-%m-%d}", until="1d") == [old.pk]
+
+
+def test_counts_respect_every_filter_but_the_status_and_stop_at_a_limit(
+    project, member, monkeypatch
+):
+    for number in range(5):
+        make_job(project, name=f"sweep-{number}", status=JobStatus.FAILED)
+    make_job(project, name="other", status=JobStatus.FAILED)
+    make_job(project, name="sweep-5")
+    wanted = JobFilter(q="sweep", status=("QUEUED",))
+    assert matching_counts(member, project, wanted) == {"FAILED": 5, "QUEUED": 1}
+    monkeypatch.setattr("jobs.readers.job_filter.COUNT_LIMIT", 3)
+    assert matching_counts(member, project, wanted) == {"FAILED": 4, "QUEUED": 1}
+
+
+def test_a_table_is_sorted_both_ways_and_what_has_no_value_comes_last(project, member):
+    now = clock.now()
+    short, long, never = (
+        make_job(project, name=name, status=JobStatus.FAILED, started_at=begun, ended_at=now)
+        for name, begun in (
+            ("b", now - timedelta(minutes=1)),
+            ("C", now - timedelta(hours=1)),
+            ("a", None),
+        )
+    )
+
+    def order(sort: str) -> list[int]:
+        return [row.id for row in job_table(member, project, ALL, JobOrder(sort)).rows]
+
+    assert order("name") == [never.pk, short.pk, long.pk]
+    assert order("-name") == [long.pk, short.pk, never.pk]
+    assert order("duration") == [short.pk, long.pk, never.pk]
+    assert order("-duration") == [long.pk, short.pk, never.pk]
+    assert all(sorted(order(sort)) == [short.pk, long.pk, never.pk] for sort in SORT_WORDS)
+
+
+def test_unfinished_jobs_are_pinned_on_top_even_if_they_are_old(project, member, monkeypatch):
+    monkeypatch.setattr("jobs.readers.job_pages.WINDOW", 3)
+    running = make_job(project, status=JobStatus.RUNNING)
+    ended = [make_job(project, status=JobStatus.FAILED).pk for _ in range(4)]
+    waiting = make_job(project)
+    pinned = JobOrder(pin=True)
+    first = job_table(member, project, ALL, pinned, limit=2)
+    assert [row.id for row in first.rows] == [waiting.pk, running.pk]
+    second = job_table(member, project, ALL, pinned, limit=2, cursor=first.next)
+    assert [row.id for row in second.rows] == [ended[3], ended[2]]
+    assert second.next is None
+    with pytest.raises(InvalidCursorError):
+        job_table(member, project, ALL, cursor=first.next)
+
+
+def test_parts_of_names_are_found_through_the_index(project, member):
+    make_job(project, name="Größe-und-%_weite")
+    for text in ("größe", "GRÖSSE-", "und-%_", "e-u", "%_"):
+        found = job_table(member, project, JobFilter(q=text)).rows
+        assert len(found) == (0 if text == "GRÖSSE-" else 1), text
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_indexscan = off")
+        plan = named_like(Job.objects.order_by(), "weite").explain()
+    assert "job_by_name_part" in plan

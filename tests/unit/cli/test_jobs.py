@@ -72,6 +72,16 @@ def test_ps_sends_the_requested_filters(mportal, portal):
     }  # fmt: skip
 
 
+def test_ps_filters_by_labels_reason_and_time_and_sorts(mportal, portal):
+    portal.on(JOBS, page([]))
+    options = "-l team=rl -l sweep --reason oom --since 24h --queue q --sort -cost --pin"
+    mportal("ps", *options.split())
+    assert dict(portal.seen(JOBS)[0].url.params) == {
+        "label": "team=rl,sweep", "reason": "OOM", "since": "24h", "queue": "q", "sort": "-cost",
+        "pin": "true", "limit": "20",
+    }  # fmt: skip
+
+
 @pytest.mark.feature("S2.6")
 def test_ps_lists_the_children_of_a_job_and_get_names_the_parent(mportal, portal):
     portal.on(JOBS, page([]))
@@ -277,3 +287,28 @@ def test_get_of_a_thousand_hosts_shows_those_that_are_not_well_and_counts_all(mp
     assert [row.split()[0] for row in rows] == ["700", "900"]
     assert mportal("get", "42", "--all").stdout.count("trainers") == 1000
     assert portal.seen(f"{JOB}/attempts")[-1].url.params["workers"] == "all"
+
+
+def test_label_takes_jobs_and_changes_in_one_request(mportal, portal):
+    portal.on(BULK, ok({"results": [outcome_json(1, message="Labels changed."), outcome_json(2)]}))
+    result = mportal("label", "1", "2", "team=rl", "old-")
+    assert result.stdout.splitlines()[0] == "Job 1: Labels changed."
+    body = {"action": "label", "jobs": [1, 2], "labels": {"team": "rl", "old": None}}
+    assert json.loads(portal.requests[0].content) == body
+    for words in (["1"], ["team=rl"], ["1", "team"], ["1", "te am=x"], ["1", "a=" + "x" * 64]):
+        assert mportal("label", *words).exit_code == 2, words
+    assert len(portal.requests) == 1
+
+
+def test_a_note_is_set_and_removed(mportal, portal):
+    portal.on("PATCH /projects/rl/jobs/42", ok(job_json(note="bad seed")), ok(job_json()))
+    assert mportal("note", "42", "bad seed").stdout == "Job 42: noted\n"
+    assert mportal("note", "42", "").stdout == "Job 42: note removed\n"
+    bodies = [json.loads(each.content) for each in portal.requests]
+    assert bodies == [{"note": "bad seed"}, {"note": ""}]
+
+
+def test_get_shows_labels_and_the_note(mportal, portal):
+    portal.on(JOB, ok(job_json(labels={"team": "rl"}, note="bad seed")))
+    portal.on(f"{JOB}/attempts", page([]))
+    assert "Labels      team=rl\nNote        bad seed\n" in mportal("get", "42").stdout

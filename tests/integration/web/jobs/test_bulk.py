@@ -72,3 +72,13 @@ def test_the_number_of_queries_of_a_confirmation_does_not_grow(
     numbers = [make_job(project).pk for _ in range(20)]
     with django_assert_max_num_queries(20):
         maintainer.post(BULK, {"action": "cancel", "job": numbers})
+
+
+def test_selected_jobs_are_labeled_and_a_wrong_label_is_explained(member, project):
+    job = make_job(project, labels={"old": "1"})
+    form = {"action": "label", "job": [job.pk], "sure": "yes"}
+    member.post(BULK, {**form, "labels": "team=rl, old-"})
+    assert Job.objects.get().labels == {"team": "rl"}
+    assert 'name="labels"' in member.post(BULK, form).content.decode()
+    response = member.post(BULK, {**form, "labels": "te am"}, follow=True)
+    assert "write name=value" in text_of(response)

@@ -138,3 +138,34 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(
         make_job(project)
     with django_assert_max_num_queries(20):
         viewer.get(PATH)
+
+
+def test_headings_sort_one_way_then_the_other_then_newest_first_again(viewer, project):
+    b, a = make_job(project, name="b"), make_job(project, name="a")
+
+    def link(**query):
+        html = viewer.get(PATH, query).content.decode()
+        found = re.search(r'<a class="sorts" href="\?([^"]*)">Job</a>', html)
+        return found and found[1].replace("&amp;", "&")
+
+    assert link(status="QUEUED") == "status=QUEUED&sort=name"
+    assert rows(viewer, sort="name") == [a.pk, b.pk]
+    assert link(sort="name") == "sort=-name"
+    assert rows(viewer, sort="-name") == [b.pk, a.pk]
+    assert link(sort="-name") == ""
+    assert 'aria-sort="ascending"' in viewer.get(PATH, {"sort": "name"}).content.decode()
+    assert rows(viewer, sort="odd", since="never", reason="odd") == [a.pk, b.pk]
+
+
+def test_labels_and_notes_are_shown_and_a_label_leads_to_its_jobs(viewer, project):
+    job = make_job(project, labels={"team": "r l"}, note="bad seed")
+    make_job(project)
+    html = viewer.get(PATH).content.decode()
+    assert "bad seed" in html and 'href="?label=team%3Dr%20l"' in html
+    assert rows(viewer, label="team=r l") == [job.pk]
+
+
+def test_unfinished_jobs_come_first_on_request(viewer, project):
+    waiting, ended = make_job(project), make_job(project, status=JobStatus.FAILED)
+    assert rows(viewer) == [ended.pk, waiting.pk]
+    assert rows(viewer, pin="1") == [waiting.pk, ended.pk]

@@ -1,0 +1,214 @@
+"""The filters of the job table: the matching jobs, their number in each status, and the choices.
+
+All of it stays fast in a project of a million jobs: filters have indexes, and counting stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import connection
+from django.db.models import Count, F, Func, Q, QuerySet, TextField, Value
+from django.utils.dateparse import parse_datetime
+
+from jobs.ground import clock
+from jobs.models import Job, Membership, Project
+from jobs.permissions import Actor, Verb, jobs_of, require
+from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason, WaitReason
+from monarch_client.spec.durations import seconds_in
+
+# Counting goes no further, in each status.
+COUNT_LIMIT = 10_000
+# More digits than this do not fit the database's 64 bits.
+ID_DIGITS = 18
+# Shorter texts have no trigram.
+_GRAM = 3
+_LONGEST_S = 100 * 366 * 86_400
+
+REASONS = {
+    **dict(WaitReason.choices),
+    **{value: label for value, label in StopReason.choices if value != StopReason.COMPLETED},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Empty means "all". `user` may be "me"; `q` looks in the name and is also taken as an id.
+
+    `reason` is why a job waits or ended. A label is "name" or "name=value". `since` and `until` are
+    about the time of the submission: ISO times, or durations before now such as "24h".
+    """
+
+    status: tuple[str, ...] = ()
+    user: str = ""
+    name: str = ""
+    kind: str = ""
+    array: int | None = None
+    parent: int | None = None
+    gpu: str = ""
+    queue: str = ""
+    backend: str = ""
+    reason: str = ""
+    labels: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    q: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChoices:
+    """The values that filters of a project's jobs may have."""
+
+    gpu_types: list[str]
+    queues: list[str]
+    backends: list[str]
+    users: list[str]
+
+
+class _NameGrams(Func):
+    """The trigrams of a name, as the index `job_by_name_part` has them."""
+
+    function = "mportal_grams"
+    output_field = ArrayField(TextField())
+
+
+def moment_in(text: str) -> datetime | None:
+    """Return the time that `text` names: ISO, or a duration before now. None if it names none."""
+    seconds = seconds_in(text)
+    if seconds is not None:
+        return clock.now() - timedelta(seconds=min(seconds, _LONGEST_S))
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        return None
+    if moment is None:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
+def matching_jobs(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
+    """Return the jobs of the project that the actor may see and that match, in no order."""
+    jobs = jobs_of(actor, project)
+    if flt.status:
+        jobs = jobs.filter(status__in=flt.status)
+    if flt.user == "me":
+        jobs = jobs.filter(submitted_by=actor.user)
+    elif flt.user:
+        jobs = jobs.filter(submitted_by__username=flt.user)
+    if flt.gpu:
+        jobs = jobs.filter(gpu_type=flt.gpu.upper(), gpu_count__gt=0)
+    exact = {
+        "name": flt.name,
+        "kind": flt.kind,
+        "queue_name": flt.queue,
+        "backend_name": flt.backend,
+        "array": flt.array,
+        "parent": flt.parent,
+    }
+    jobs = jobs.filter(**{key: value for key, value in exact.items() if value not in {"", None}})
+    if flt.reason:
+        jobs = jobs.filter(_for_reason(flt.reason))
+    for label in flt.labels:
+        jobs = jobs.filter(_with_label(label))
+    return named_like(_submitted(jobs, flt), flt.q)
+
+
+def _for_reason(reason: str) -> Q:
+    waits = Q(status=JobStatus.QUEUED, wait_reason=reason)
+    ended = Q(status__in=FINAL_STATUSES | {JobStatus.STOPPING}, stop_reason=reason)
+    if reason not in StopReason.values:
+        return waits
+    return waits | ended if reason in WaitReason.values else ended
+
+
+def _with_label(label: str) -> Q:
+    name, has_value, value = label.partition("=")
+    return Q(labels__contains={name: value}) if has_value else Q(labels__has_key=name)
+
+
+def _submitted(jobs: QuerySet[Job], flt: JobFilter) -> QuerySet[Job]:
+    since, until = moment_in(flt.since), moment_in(flt.until)
+    if since is not None:
+        jobs = jobs.filter(created_at__gte=since)
+    return jobs if until is None else jobs.filter(created_at__lt=until)
+
+
+def named_like(jobs: QuerySet[Job], text: str) -> QuerySet[Job]:
+    """Keep the jobs with `text` in the name, or as their id."""
+    if not text:
+        return jobs
+    by_name = Q(name__icontains=text)
+    if len(text) >= _GRAM:
+        # Narrows by the index what the other condition then checks.
+        jobs = jobs.alias(grams=_NameGrams(F("name")))
+        by_name &= Q(grams__contains=_NameGrams(Value(text)))
+    is_id = text.isascii() and text.isdecimal() and len(text) < ID_DIGITS
+    return jobs.filter(by_name | Q(pk=int(text)) if is_id else by_name)
+
+
+def matching_counts(actor: Actor, project: Project, flt: JobFilter) -> dict[str, int]:
+    """Count the jobs that match, apart from the status, by status; COUNT_LIMIT + 1: or more.
+
+    Statuses without a job are absent.
+    """
+    require(actor, Verb.VIEW_PROJECT, project)
+    jobs = matching_jobs(actor, project, replace(flt, status=())).order_by()
+    parts, values = [], []
+    for status in JobStatus:
+        some = jobs.filter(status=status).values("pk")[: COUNT_LIMIT + 1]
+        sql, params = some.query.sql_with_params()
+        parts.append(f"SELECT %s AS status, count(*) AS n FROM ({sql}) AS found")  # noqa: S608
+        values += [status.value, *params]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(parts), values)
+        return {status: count for status, count in cursor.fetchall() if count}
+
+
+def status_counts(actor: Actor, project: Project) -> dict[str, int]:
+    """Count all jobs of the project by status; statuses without a job are absent."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    rows = Job.objects.filter(project=project).values("status").annotate(n=Count("pk"))
+    return {row["status"]: row["n"] for row in rows.order_by()}
+
+
+def has_jobs(actor: Actor, project: Project) -> bool:
+    """Whether the project has any job."""
+    return jobs_of(actor, project).exists()
+
+
+def filter_choices(actor: Actor, project: Project) -> FilterChoices:
+    """Return the values that the project's jobs have, by name, and the names of its members."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    members = Membership.objects.filter(project=project).order_by("user__username")
+    found: dict[str, list[str]] = {column: [] for column in _DISTINCT_COLUMNS}
+    with connection.cursor() as cursor:
+        cursor.execute(_DISTINCT_VALUES, {"project": project.pk})
+        for column, value in cursor.fetchall():
+            found[column].append(value)
+    return FilterChoices(
+        gpu_types=found["gpu_type"],
+        queues=found["queue_name"],
+        backends=found["backend_name"],
+        users=list(members.values_list("user__username", flat=True)),
+    )
+
+
+# Distinct values without reading all rows: one step in the index for each.
+_DISTINCT = """
+WITH RECURSIVE found AS (
+    (SELECT {column} AS value FROM jobs_job WHERE project_id = %(project)s AND {condition}
+     ORDER BY {column} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT {column} FROM jobs_job WHERE project_id = %(project)s AND {condition}
+            AND {column} > found.value ORDER BY {column} LIMIT 1)
+    FROM found WHERE found.value IS NOT NULL
+)
+SELECT value FROM found WHERE value <> ''
+"""
+_DISTINCT_COLUMNS = {"gpu_type": "gpu_count > 0", "queue_name": "true", "backend_name": "true"}
+_DISTINCT_VALUES = " UNION ALL ".join(
+    f"SELECT '{column}', value FROM ({_DISTINCT.format(column=column, condition=condition)}) AS v"  # noqa: S608
+    for column, condition in _DISTINCT_COLUMNS.items()
+)
