@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesVi
 from contextlib import contextmanager
 from typing import Any
 
-from monarch_client.context.calls import arguments_call, new_actor, stored_arguments, task_call
+from monarch_client.context.calls import (
+    FUNCTION,
+    arguments_call,
+    new_actor,
+    stored_arguments,
+    task_call,
+)
+from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.errors import GetTimeoutError, ObjectLostError
 from monarch_client.context.ids import new_id
 from monarch_client.context.objects import (
@@ -28,9 +35,15 @@ from monarch_client.context.wire import Call, NewActor
 _UNREACHABLE_S = 30.0
 _RETRY_S = 0.25
 
+# Of large functions, whose objects stay in the store for the next call.
+_MOST_CODES, _MOST_CODE_BYTES = 8, 256 * 2**20
+
 
 class TaskApi(ABC):
     """Tasks, actors and objects. A task calls its own through `get_job_context()`."""
+
+    # The objects of large functions that it has called lately, by their digests.
+    codes: CodeCache[bytes]
 
     def create_task(
         self,
@@ -141,7 +154,11 @@ class TaskApi(ABC):
 
     @contextmanager
     def _arguments_of(self, call: Call) -> Iterator[None]:
-        """Make an object of large arguments, and keep it until the block has made the call."""
+        """Make objects of a large function and of large arguments, and keep them for the block."""
+        if len(call.code) > self.inline_limit:
+            call.needs.append(self._stored_code(call))
+            call.places.append(FUNCTION)
+            call.code = b""
         arguments = stored_arguments(call)
         if arguments is None:
             yield
@@ -153,6 +170,16 @@ class TaskApi(ABC):
             yield
         finally:
             self.drop(ref)
+
+    def _stored_code(self, call: Call) -> bytes:
+        """Return the object with the function of a call: the same one for equal functions."""
+        ref = self.codes.find(call.digest)
+        if ref is None:
+            ref = new_id()
+            self._put(ref, to_payload(call.code, self))
+            for each in self.codes.add(call.digest, ref, len(call.code)):
+                self.drop(each)
+        return ref
 
     def store(self, value: object) -> bytes | None:
         """Write a value, or a serialized one, to the host's object store; return its id there.
@@ -190,6 +217,11 @@ class TaskApi(ABC):
                     ) from error
             time.sleep(_RETRY_S)
             payload = self._values([ref], None)[0]
+
+    @property
+    @abstractmethod
+    def inline_limit(self) -> int:
+        """The bytes of the largest value that may be inside of a message."""
 
     @property
     @abstractmethod
@@ -236,6 +268,11 @@ class TaskApi(ABC):
     @abstractmethod
     def _cancel(self, ref: bytes) -> None:
         """Cancel a call."""
+
+
+def stored_codes() -> CodeCache[bytes]:
+    """Return an empty cache of the objects of large functions."""
+    return CodeCache(_MOST_CODES, _MOST_CODE_BYTES)
 
 
 def timed_out(missing: int, timeout: float) -> GetTimeoutError:

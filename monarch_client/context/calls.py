@@ -20,8 +20,8 @@ from monarch_client.context.values import STORED, VALUE, Payload, pickled_argume
 from monarch_client.context.wire import Call, NewActor
 
 CONSTRUCTOR = "__init__"
-# The place of an object that is all arguments of a call.
-ALL = -1
+# The places of objects that are all arguments of a call, and its function.
+ALL, FUNCTION = -1, -2
 _NO_ARGUMENTS = Payload(VALUE, b"")
 
 
@@ -83,7 +83,7 @@ def _started_by(
 def _with_code(call: Call, function: Callable[..., Any]) -> Call:
     """Return the call with its function."""
     code = code_of(function)
-    call.code, call.digest = code.data, code.digest
+    call.code, call.digest, call.code_bytes = code.data, code.digest, len(code.data)
     call.holds += code.refs
     return call
 

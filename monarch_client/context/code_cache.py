@@ -31,16 +31,19 @@ class CodeCache(Generic[_Item]):
         self._items.move_to_end(digest)
         return found[0]
 
-    def add(self, digest: bytes, item: _Item, size: int) -> None:
+    def add(self, digest: bytes, item: _Item, size: int) -> list[_Item]:
         """Remember a digest that is not known, of `size` bytes; forget what was not used longest.
 
-        The latest one stays, whatever its size.
+        The latest one stays, whatever its size. Return what is forgotten.
         """
+        forgotten = []
         self._items[digest] = item, size
         self._bytes += size
         while len(self._items) > 1 and self._is_full():
-            _, (_, freed) = self._items.popitem(last=False)
+            _, (oldest, freed) = self._items.popitem(last=False)
+            forgotten.append(oldest)
             self._bytes -= freed
+        return forgotten
 
     def _is_full(self) -> bool:
         return len(self._items) > self._limit or self._bytes > self._limit_bytes

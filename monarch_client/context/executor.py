@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from monarch_client.context.calls import ALL, CONSTRUCTOR
+from monarch_client.context.calls import ALL, CONSTRUCTOR, FUNCTION
 from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.current import set_job_context
 from monarch_client.context.errors import PackagesError, TaskCancelledError
@@ -64,10 +64,11 @@ class Code:
         self._data = data
         self._function: Any = None
 
-    def function(self, context: TaskContext) -> Any:
-        """Return the function."""
+    def function(self, context: TaskContext, stored: tuple[bytes, Payload] | None) -> Any:
+        """Return the function. `stored`: its bytes, if they are an object of the store."""
         if self._function is None:
-            self._function = unpickled(self._data, context)
+            data = context.read(*stored) if stored else self._data
+            self._function = unpickled(data, context)
             self._data = b""
         return self._function
 
@@ -144,7 +145,7 @@ class Executor:
         code = self._codes.find(run.digest)
         if code is None:
             code = Code(run.code)
-            self._codes.add(run.digest, code, len(run.code))
+            self._codes.add(run.digest, code, run.code_bytes)
         return code
 
     def _start(self, run: Run, code: Code | None) -> None:
@@ -155,6 +156,7 @@ class Executor:
 
     def _perform(self, run: Run, code: Code | None) -> None:
         begin_call(run.name)
+        self._context.largest_inline = run.inline_limit
         started = time.perf_counter_ns()
         payload = self._result_of(run, code)
         if os.getpid() != self._pid:
@@ -197,6 +199,7 @@ class Executor:
     def _call(self, run: Run, code: Code | None) -> Payload:
         found = zip(run.needs, run.values, strict=True)
         values = dict(zip(run.places, found, strict=True))
+        stored = values.pop(FUNCTION, None)
         args, kwargs = self._context.read(*values.pop(ALL, (b"", run.args)))
         for place, (ref, value) in values.items():
             if value.kind == ERROR:
@@ -204,12 +207,12 @@ class Executor:
             target = args if isinstance(place, int) else kwargs
             target[place] = self._context.read(ref, value)
         if run.method == CONSTRUCTOR and code is not None:
-            self._instance = code.function(self._context)(*args, **kwargs)
+            self._instance = code.function(self._context, stored)(*args, **kwargs)
             if run.max_concurrency > 1:
                 self._allow_concurrent_calls(run.max_concurrency)
             return to_payload(None, self._context)
         if code is not None:
-            result = code.function(self._context)(*args, **kwargs)
+            result = code.function(self._context, stored)(*args, **kwargs)
         else:
             result = getattr(self._instance, run.method)(*args, **kwargs)
         result = self._awaited(result) if inspect.iscoroutine(result) else result

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from monarch_client.context.api import TaskApi, timed_out
+from monarch_client.context.api import TaskApi, stored_codes, timed_out
 from monarch_client.context.driver.driver import Driver
+from monarch_client.context.driver.inline_budget import DEFAULT_BYTES, InlineBudget
 from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.errors import ContextError
 from monarch_client.context.objects import OWNER, StoreClient
@@ -31,7 +32,9 @@ class JobContext(TaskApi):
     replaces what was found of this machine: `CPU`, `GPU`, `memory` in bytes, and any others that
     tasks may request. Values above 64 kB are in shared memory of the host that made them, of up to
     `object_store_bytes`, by default 30% of the memory that is free there, and what does not fit is
-    in a file of `spill_directory`, by default the folder for temporary files.
+    in a file of `spill_directory`, by default the folder for temporary files. Smaller ones are in
+    the memory of the driver, up to `inline_bytes` in total; from then on new ones above 1 kB are in
+    the shared memory, too.
     """
 
     def __init__(
@@ -41,15 +44,17 @@ class JobContext(TaskApi):
         resources: Mapping[str, float] | None = None,
         object_store_bytes: int | None = None,
         spill_directory: str | os.PathLike[str] | None = None,
+        inline_bytes: int = DEFAULT_BYTES,
     ) -> None:
         if hosts is not None and resources:
             raise ValueError("resources= describes this machine, and hosts= are others")
         if not hasattr(os, "pidfd_open"):
             raise ContextError("A task context needs Linux 5.3 or later.")
         self._pid = os.getpid()
+        self.codes = stored_codes()
         stored = StoredObjects(object_store_bytes, spill_directory)
         try:
-            self._driver = Driver(hosts, resources, stored)
+            self._driver = Driver(hosts, resources, stored, InlineBudget(inline_bytes))
         except BaseException:
             stored.close()
             raise
@@ -99,6 +104,11 @@ class JobContext(TaskApi):
                 " use it in the process that made it."
             )
         return self._driver
+
+    @property
+    def inline_limit(self) -> int:
+        """The bytes of the largest value that may be inside of a message."""
+        return self._driver.objects.inline.largest
 
     @property
     def _objects(self) -> StoreClient:

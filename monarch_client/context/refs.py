@@ -21,6 +21,10 @@ _process: list[Home] = []
 class Home(Protocol):
     """The context of a process, for its references."""
 
+    @property
+    def inline_limit(self) -> int:
+        """The bytes of the largest value that may be inside of a message."""
+
     def keep(self, ref: bytes) -> None:
         """Count one more reference to `ref` in this process."""
 

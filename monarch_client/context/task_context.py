@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 
-from monarch_client.context.api import TaskApi, timed_out
+from monarch_client.context.api import TaskApi, stored_codes, timed_out
+from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.current import get_job_context
 from monarch_client.context.errors import ContextClosedError
 from monarch_client.context.ids import holder_of
 from monarch_client.context.objects import StoreClient
-from monarch_client.context.values import ERROR, Payload, error_of
+from monarch_client.context.values import ERROR, LARGEST_INLINE, Payload, error_of
 from monarch_client.context.wire import (
     Await,
     Call,
@@ -51,6 +52,9 @@ class TaskContext(TaskApi):
         self._counts: dict[bytes, int] = {}
         # References that the driver counts for this process: how often.
         self._held: dict[bytes, int] = {}
+        # As the driver has reported last.
+        self.largest_inline = LARGEST_INLINE
+        self.codes: CodeCache[bytes] = stored_codes()
         # Called after each drop, by garbage collection as well.
         self.on_drop: Callable[[], None] = _ignore
         self._store_client: StoreClient | None = None
@@ -67,6 +71,11 @@ class TaskContext(TaskApi):
         """Count one less."""
         self._events.append((_DROPPED, ref))
         self.on_drop()
+
+    @property
+    def inline_limit(self) -> int:
+        """The bytes of the largest value that may be inside of a message."""
+        return self.largest_inline
 
     @property
     def _objects(self) -> StoreClient | None:
@@ -146,6 +155,7 @@ class TaskContext(TaskApi):
             self._threads.connection = None
             connection.close()
             raise
+        self.largest_inline = reply.inline_limit
         if reply.error is not None:
             raise error_of(reply.error, self)
         return reply

@@ -22,6 +22,8 @@ from monarch_client.context.refs import Home, contained_refs, loading_for
 # A pickle; a pickled error; an object's id in the host's store; an object's bytes, with buffers.
 VALUE, ERROR, STORED, PACKED = 0, 1, 2, 3
 LARGEST_INLINE = 64 * 1024
+# What is not larger is never written to the store.
+SMALLEST_STORED = 1024
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 _PROTOCOL = 5
 
@@ -61,13 +63,13 @@ def _to_payload(value: object, home: Home, *, is_plain: bool) -> Payload:
     refs: list[bytes] = []
     if is_plain:
         data = pickle.dumps(value, _PROTOCOL)
-        if len(data) <= LARGEST_INLINE:
+        if len(data) <= home.inline_limit:
             return Payload(VALUE, data)
         serialized = Serialized(data, ())
     else:
         with contained_refs() as refs:
             serialized = serialize(value)
-    if serialized.size > LARGEST_INLINE and (object_id := home.store(serialized)):
+    if serialized.size > home.inline_limit and (object_id := home.store(serialized)):
         return Payload(STORED, object_id, tuple(refs), serialized.size)
     if serialized.buffers:
         return Payload(PACKED, serialized.to_bytes(), tuple(refs))

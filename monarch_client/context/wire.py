@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from monarch_client.context.values import Payload
+from monarch_client.context.values import LARGEST_INLINE, Payload
 
 _LENGTH = struct.Struct("<Q")
 _RECEIVED_AT_ONCE = 1 << 18
@@ -22,7 +22,8 @@ _encoder = msgspec.msgpack.Encoder()
 class Call(msgspec.Struct, array_like=True, tag="call"):
     """A task, or a call of an actor, as its caller made it. `id` is that of its result.
 
-    `args` is the pickled pair of arguments; `places` says which of them are references: positions,
+    `code` is a pickled function of `code_bytes`; a large one is an object in the store. `args` is
+    the pickled pair of arguments; `places` says which of them are references: positions,
     or names. Their objects are `needs`. `holds` are the references inside other arguments.
     """
 
@@ -41,6 +42,7 @@ class Call(msgspec.Struct, array_like=True, tag="call"):
     max_retries: int = 0
     actor: bytes = b""
     method: str = ""
+    code_bytes: int = 0
 
 
 class NewActor(msgspec.Struct, array_like=True, tag="actor"):
@@ -78,6 +80,9 @@ class Run(msgspec.Struct, array_like=True, tag="run"):
     env: dict[str, str]
     method: str = ""
     max_concurrency: int = 1
+    code_bytes: int = 0
+    # The bytes of the largest value that the process may send inside of messages from now on.
+    inline_limit: int = LARGEST_INLINE
 
 
 class Recall(msgspec.Struct, array_like=True, tag="recall"):
@@ -160,6 +165,8 @@ class Reply(msgspec.Struct, array_like=True, tag="reply"):
     ready: list[bytes] = []
     values: list[Payload] = []
     actor: bytes = b""
+    # As that of `Run`.
+    inline_limit: int = LARGEST_INLINE
 
 
 class Setup(msgspec.Struct, array_like=True, tag="setup"):

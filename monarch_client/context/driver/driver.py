@@ -12,6 +12,7 @@ from monarch_client.context.driver.activity import Activity
 from monarch_client.context.driver.actors import DRIVER, Actors
 from monarch_client.context.driver.attaching import LocalHosts, MeshHosts
 from monarch_client.context.driver.executors import Executor, ExecutorPool
+from monarch_client.context.driver.inline_budget import InlineBudget
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.reporting import SummaryWriter
 from monarch_client.context.driver.stored_objects import StoredObjects
@@ -34,11 +35,15 @@ class Driver:
     """One context's state. Methods without `with self.loop.lock` need it to be held."""
 
     def __init__(
-        self, mesh: Any, resources: Mapping[str, float] | None, stored: StoredObjects
+        self,
+        mesh: Any,
+        resources: Mapping[str, float] | None,
+        stored: StoredObjects,
+        inline: InlineBudget,
     ) -> None:
         self.loop = Loop(self._settle, self._fail)
         self.stored = stored
-        self.objects = ObjectTable(stored)
+        self.objects = ObjectTable(stored, inline)
         self.scheduler = Scheduler()
         self.pool = ExecutorPool(self)
         self.activity = Activity()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
+from monarch_client.context.driver.inline_budget import InlineBudget
 from monarch_client.context.errors import ObjectLostError
 from monarch_client.context.values import ERROR, STORED, Payload
 
@@ -51,9 +52,10 @@ class Entry:
 class ObjectTable:
     """Objects and actors by id. An actor's handles are counted as references are."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: Stored, inline: InlineBudget | None = None) -> None:
         self._entries: dict[bytes, Entry] = {}
         self._stored = stored
+        self.inline = inline or InlineBudget()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -104,6 +106,8 @@ class ObjectTable:
             return
         if payload.kind == STORED:
             self._stored.adopt(payload, ref, host, producer)
+        else:
+            self.inline.add(len(payload.data))
         entry.payload = payload
         for inside in payload.refs:
             self.keep(inside)
@@ -177,6 +181,8 @@ class ObjectTable:
         """Delete what a payload has in the store."""
         if payload.kind == STORED:
             self._stored.discard(payload.data)
+        else:
+            self.inline.remove(len(payload.data))
 
     def _forget(self, ref: bytes, entry: Entry) -> None:
         """Forget an object with what it alone refers to: in a loop, for chains of any length."""

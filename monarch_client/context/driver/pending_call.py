@@ -36,6 +36,8 @@ class PendingCall:
         objects.check(references)
         for ref in references:
             objects.keep(ref)
+        objects.inline.add(len(call.code))
+        objects.inline.add(len(call.args.data))
         self._missing = 0
 
     @property
@@ -72,6 +74,8 @@ class PendingCall:
             return
         self.is_released = True
         self._objects.unwatch(self.call.needs, self)
+        self._objects.inline.remove(len(self.call.code))
+        self._objects.inline.remove(len(self.call.args.data))
         for ref in self._references():
             self._objects.drop(ref)
 
@@ -80,7 +84,7 @@ class PendingCall:
         call = self.call
         knows_code = not call.digest or executor.codes.find(call.digest) is not None
         if not knows_code:
-            executor.codes.add(call.digest, True, len(call.code))
+            executor.codes.add(call.digest, True, call.code_bytes)
         readable = (self._objects.readable(ref, executor.host) for ref in call.needs)
         values = [payload for payload in readable if payload]
         return frame(
@@ -89,6 +93,7 @@ class PendingCall:
                 name=call.name,
                 digest=call.digest,
                 code=b"" if knows_code else call.code,
+                code_bytes=call.code_bytes,
                 args=call.args,
                 places=call.places,
                 needs=call.needs,
@@ -96,6 +101,7 @@ class PendingCall:
                 env=call.env,
                 method=call.method,
                 max_concurrency=max_concurrency,
+                inline_limit=self._objects.inline.largest,
             )
         )
 

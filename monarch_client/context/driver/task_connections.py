@@ -132,7 +132,7 @@ class TaskConnection:
         except Exception as error:  # noqa: BLE001 - the task that made the request gets it
             reply = Reply(error=error_payload(error))
         if reply is not None:
-            self._send(frame(reply))
+            self._reply(reply)
 
     def _answer(self, request: Call | NewActor | FindActor | Await | Put | Cancel) -> Reply | None:
         if isinstance(request, Await):
@@ -159,7 +159,7 @@ class TaskConnection:
             on_done=self._answer_wait,
         )
         if waiter.is_done:
-            return self._reply(waiter)
+            return self._found(waiter)
         self._waiter = waiter
         if self._executor is not None:
             self._requests.pause(self._executor, waits=True)
@@ -169,7 +169,7 @@ class TaskConnection:
         waiter = self._waiter
         if waiter is not None:
             self.end_wait()
-            self._send(frame(self._reply(waiter)))
+            self._reply(self._found(waiter))
 
     def end_wait(self) -> None:
         """Wait no longer for the objects of a request."""
@@ -179,7 +179,11 @@ class TaskConnection:
             if self._executor is not None:
                 self._requests.pause(self._executor, waits=False)
 
-    def _reply(self, waiter: Waiter) -> Reply:
+    def _reply(self, reply: Reply) -> None:
+        reply.inline_limit = self._objects.inline.largest
+        self._send(frame(reply))
+
+    def _found(self, waiter: Waiter) -> Reply:
         if self._wants_values:
             host = self._executor.host if self._executor else ""
             return Reply(values=waiter.values(host))
