@@ -36,6 +36,7 @@ PAGES = {
     "jobs_live": "/team/jobs/live",
     "machines": "/team/machines",
     "queue": "/team/queue",
+    "usage": "/team/usage",
 }
 WHY_NO_PEER = "dashboards of others show neither the same values nor one project of many"
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from typing import Any, NamedTuple
+
+from django.db.models import Count, F, Q, QuerySet
+from django.db.models.functions import TruncDate
 
 from jobs.ground import clock
 from jobs.models import Attempt, Cluster, Project
 from jobs.permissions import Actor, Verb, require
-from jobs.policies.costs import NOTHING, Slice, Use, rounded, slices, so_far
+from jobs.policies.costs import NOTHING, Use, rounded, slices, so_far
 from jobs.spending import OF_COST, charge_of, is_waiting_kind, there_between
-from jobs.statuses import UsageBy
+from jobs.statuses import ClusterStatus, UsageBy
 from monarch_client.spec.accelerators import known_count
 from monarch_client.wire.money import Usage, UsageRow
 
@@ -32,13 +36,13 @@ class _Sum:
     node_hours: float = 0.0
     gpu_hours: float | None = 0.0
 
-    def add(self, other: _Sum) -> None:
-        self.usd += other.usd
-        self.node_hours += other.node_hours
-        if self.gpu_hours is None or other.gpu_hours is None:
+    def add(self, usd: Decimal, node_hours: float, gpu_hours: float | None) -> None:
+        self.usd += usd
+        self.node_hours += node_hours
+        if self.gpu_hours is None or gpu_hours is None:
             self.gpu_hours = None
         else:
-            self.gpu_hours += other.gpu_hours
+            self.gpu_hours += gpu_hours
 
     def row(self, key: str) -> UsageRow:
         gpu_hours = None if self.gpu_hours is None else round(self.gpu_hours, 3)
@@ -51,26 +55,35 @@ class _Sum:
         )
 
 
-@dataclass(slots=True)
-class _Stay:
-    """One attempt on a cluster, with whose it is."""
+class _Owner(NamedTuple):
+    """The user and the job that a time on machines belongs to, and the GPUs of each node."""
 
-    use: Use
     user: str
-    job_id: int
+    job_id: str
     job_name: str
+    gpus: int | None
+
+
+class _Piece(NamedTuple):
+    """Hours of machines within a day (UTC). Without an owner they were idle."""
+
+    day: date
+    owner: _Owner | None
+    usd: Decimal
+    node_hours: float
     gpus: int | None
 
 
 @dataclass(slots=True)
 class _Machines:
     cluster: Cluster
-    stays: dict[int, _Stay] = field(default_factory=dict)
+    uses: dict[int, Use] = field(default_factory=dict)
+    owners: dict[int, _Owner] = field(default_factory=dict)
 
     @property
     def gpus(self) -> int | None:
         """The GPUs of each node, as requested by the job for which the machines were launched."""
-        return self.stays[min(self.stays)].gpus if self.stays else None
+        return self.owners[min(self.owners)].gpus if self.owners else None
 
 
 def usage(actor: Actor, project: Project, first_day: date, last_day: date, by: UsageBy) -> Usage:
@@ -86,13 +99,14 @@ def usages(
     require(actor, Verb.VIEW_PROJECT, project)
     sums = {by: _no_sums(by, first_day, last_day) for by in bys}
     total = _Sum()
-    for machines, piece in _pieces(project, _midnight(first_day), _midnight(last_day) + _DAY):
-        held = _held(machines, piece)
-        total.add(held)
+    for piece in _pieces(project, _midnight(first_day), _midnight(last_day) + _DAY):
+        gpu_hours = None if piece.gpus is None else piece.node_hours * piece.gpus
+        total.add(piece.usd, piece.node_hours, gpu_hours)
         for by, of_keys in sums.items():
-            key, name = _whose(by, machines, piece)
-            of_keys[key].add(held)
-            of_keys[key].name = name
+            key, name = _whose(by, piece)
+            found = of_keys[key]
+            found.add(piece.usd, piece.node_hours, gpu_hours)
+            found.name = name
     whole = total.row("")
     return [
         Usage(
@@ -118,69 +132,122 @@ def _no_sums(by: UsageBy, first_day: date, last_day: date) -> dict[str, _Sum]:
     return sums
 
 
-def _pieces(project: Project, begin: datetime, end: datetime) -> Iterator[tuple[_Machines, Slice]]:
+def _pieces(project: Project, begin: datetime, end: datetime) -> Iterator[_Piece]:
     """Yield stretches of machines' time between the two, none across a midnight."""
     now = clock.now()
     end = min(end, now)
-    for machines in _machines_of(project, begin, end):
-        charge = charge_of(machines.cluster)
-        until = charge.until(now)
-        first = max(begin, _midnight(charge.began.astimezone(timezone.utc).date()))
-        days = range((min(end, until) - first) // _DAY + 2)
-        found = slices(
-            so_far(charge, now),
-            [stay.use for stay in machines.stays.values()],
-            began=charge.began,
-            until=until,
-            waits=is_waiting_kind(machines.cluster),
-            cuts=[first + number * _DAY for number in days],
-        )
-        for piece in found:
-            if begin <= piece.begin < end:
-                yield machines, piece
-
-
-def _machines_of(project: Project, begin: datetime, end: datetime) -> list[_Machines]:
     clusters = there_between(begin, end).filter(project=project)
+    whole = _whole_ones(clusters).filter(created_at__gte=begin, gone_at__lt=end)
+    divided = _machines_of(clusters.exclude(pk__in=whole.values("pk")))
+    for machines in divided.values():
+        yield from _divided(machines, begin, end, now)
+    # A cluster whose last bill came between the two queries is in both.
+    yield from _whole(whole, divided)
+
+
+def _whole_ones(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
+    """Return the clusters whose last bill has arrived and belongs to one attempt and one day.
+
+    Nearly all clusters of a month are such: they need not be divided.
+    """
+    return clusters.alias(
+        first_day=TruncDate("created_at", tzinfo=timezone.utc),
+        last_day=TruncDate("gone_at", tzinfo=timezone.utc),
+        attempt_count=Count("attempts"),
+    ).filter(
+        Q(usd_per_hour=None) | Q(billed_at__gte=F("gone_at")),
+        status=ClusterStatus.GONE,
+        stopped_at=None,
+        is_reusable=False,
+        fingerprint="",
+        first_day=F("last_day"),
+        attempt_count=1,
+    )
+
+
+def _whole(clusters: QuerySet[Cluster], others: Container[int]) -> Iterator[_Piece]:
+    """Yield the one piece of each of those clusters, except for the others."""
+    rows = Attempt.objects.filter(cluster__in=clusters.values("pk")).values_list(
+        "cluster_id",
+        "cluster__created_at",
+        "cluster__gone_at",
+        "cluster__usd",
+        "cluster__num_nodes",
+        *_OF_OWNER,
+    )
+    for cluster_id, began, gone, usd, num_nodes, *of_owner in rows.iterator():
+        if cluster_id in others:
+            continue
+        owner = _owner(*of_owner)
+        node_hours = num_nodes * ((gone - began) / _HOUR)
+        day = began.astimezone(timezone.utc).date()
+        yield _Piece(day, owner, usd or NOTHING, node_hours, owner.gpus)
+
+
+def _divided(
+    machines: _Machines, begin: datetime, end: datetime, now: datetime
+) -> Iterator[_Piece]:
+    """Yield the pieces of a cluster's time between the two: one for each attempt and day."""
+    cluster, charge = machines.cluster, charge_of(machines.cluster)
+    until = charge.until(now)
+    first = max(begin, _midnight(charge.began.astimezone(timezone.utc).date()))
+    days = range((min(end, until) - first) // _DAY + 2)
+    found = slices(
+        so_far(charge, now),
+        list(machines.uses.values()),
+        began=charge.began,
+        until=until,
+        waits=is_waiting_kind(cluster),
+        cuts=[first + number * _DAY for number in days],
+    )
+    for piece in found:
+        if begin <= piece.begin < end:
+            owner = machines.owners.get(piece.attempt_id or 0)
+            hours = (piece.end - piece.begin) / _HOUR * float(piece.part)
+            yield _Piece(
+                piece.begin.astimezone(timezone.utc).date(),
+                owner,
+                piece.usd,
+                hours * cluster.num_nodes,
+                machines.gpus if owner is None else owner.gpus,
+            )
+
+
+def _machines_of(clusters: QuerySet[Cluster]) -> dict[int, _Machines]:
     found = {
         cluster.pk: _Machines(cluster)
         for cluster in clusters.only(*OF_COST, "num_nodes", "is_reusable", "fingerprint")
     }
-    stays = Attempt.objects.filter(cluster__in=clusters).order_by("pk")
-    fields = ("pk", "cluster_id", "created_at", "ended_at")
-    of_job = (
-        "job__submitted_by__username",
-        "job_id",
-        "job__name",
-        "job__request_options__resources",
-    )
-    for pk, cluster_id, begun, ended, user, job_id, name, wanted in stays.values_list(
-        *fields, *of_job
+    attempts = Attempt.objects.filter(cluster__in=list(found)).order_by("pk")
+    for pk, cluster_id, begun, ended, *of_owner in attempts.values_list(
+        "pk", "cluster_id", "created_at", "ended_at", *_OF_OWNER
     ):
-        # Clusters come and go between two queries.
-        if cluster_id in found:
-            use = Use(pk, begun, ended)
-            found[cluster_id].stays[pk] = _Stay(use, user, job_id, name, known_count(wanted or {}))
-    return list(found.values())
+        found[cluster_id].uses[pk] = Use(pk, begun, ended)
+        found[cluster_id].owners[pk] = _owner(*of_owner)
+    return found
 
 
-def _whose(by: UsageBy, machines: _Machines, piece: Slice) -> tuple[str, str]:
+# The columns of an attempt that `_owner` takes.
+_OF_OWNER = (
+    "job__submitted_by__username",
+    "job_id",
+    "job__name",
+    "job__request_options__resources",
+)
+
+
+def _owner(user: str, job_id: int, job_name: str, resources: Any) -> _Owner:
+    return _Owner(user, str(job_id), job_name, known_count(resources or {}))
+
+
+def _whose(by: UsageBy, piece: _Piece) -> tuple[str, str]:
     if by == UsageBy.DAY:
-        return piece.begin.astimezone(timezone.utc).date().isoformat(), ""
-    stay = machines.stays.get(piece.attempt_id or 0)
-    if stay is None:
+        return piece.day.isoformat(), ""
+    if piece.owner is None:
         return "", NOBODY
     if by == UsageBy.USER:
-        return stay.user, stay.user
-    return str(stay.job_id), stay.job_name
-
-
-def _held(machines: _Machines, piece: Slice) -> _Sum:
-    hours = (piece.end - piece.begin) / _HOUR * float(piece.part)
-    node_hours = hours * machines.cluster.num_nodes
-    stay = machines.stays.get(piece.attempt_id or 0)
-    gpus = machines.gpus if stay is None else stay.gpus
-    return _Sum("", piece.usd, node_hours, None if gpus is None else node_hours * gpus)
+        return piece.owner.user, piece.owner.user
+    return piece.owner.job_id, piece.owner.job_name
 
 
 def _rows(sums: dict[str, _Sum], *, is_sorted: bool) -> list[UsageRow]:
@@ -191,7 +258,7 @@ def _rows(sums: dict[str, _Sum], *, is_sorted: bool) -> list[UsageRow]:
     if others := dearest[MOST_ROWS:]:
         rest = _Sum(f"{len(others)} others")
         for _, each in others:
-            rest.add(each)
+            rest.add(each.usd, each.node_hours, each.gpu_hours)
         rows.append(rest.row("others"))
     return rows
 

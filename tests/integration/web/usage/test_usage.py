@@ -10,7 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Attempt, Budget, Cluster
-from jobs.statuses import ClusterStatus, JobStatus
+from jobs.permissions import Actor
+from jobs.readers.usage import usages
+from jobs.statuses import ClusterStatus, JobStatus, UsageBy
 from tests.factories import make_attempt, make_job, make_user
 from tests.integration.web.conftest import browser_of, text_of
 
@@ -55,10 +57,35 @@ def test_the_machines_of_a_month_are_read_once_a_view(viewer, project):
     with CaptureQueriesContext(connection) as requested:
         viewer.get(PATH)
     said = [each["sql"] for each in requested]
-    assert len([sql for sql in said if 'FROM "jobs_attempt"' in sql]) == 1
+    # Those whose cost is divided, and those whose whole cost is one job's.
+    assert len([sql for sql in said if 'FROM "jobs_attempt"' in sql]) == 2
     # The budget's sum reads clusters too, and not what they are.
-    clusters = [sql for sql in said if 'FROM "jobs_cluster"' in sql and "num_nodes" in sql]
+    clusters = [
+        sql for sql in said if sql.startswith('SELECT "jobs_cluster"') and "num_nodes" in sql
+    ]
     assert len(clusters) == 1
+
+
+def test_costs_that_need_no_division_are_what_a_division_gives(viewer, project, monkeypatch):
+    spend(project, "12.50")
+    spend(project, "0.333333", name="short", hours=0.1)
+    spend(project, "7", name="over-midnight", hours=14)
+    spend(project, "2", name="of-last-month", hours=1, end=NOON - timedelta(days=40))
+    still = make_attempt(make_job(project, name="still-running"))
+    Cluster.objects.filter(pk=still.cluster_id).update(
+        created_at=NOON - timedelta(hours=1), usd_per_hour=Decimal(3)
+    )
+    shared = spend(project, "5", name="shared")
+    make_attempt(shared, number=2, cluster=shared.attempts.get().cluster)
+    bys = [UsageBy.DAY, UsageBy.USER, UsageBy.JOB]
+    actor, first, last = (
+        Actor(make_user(is_superuser=True)),
+        NOON.date().replace(day=1),
+        NOON.date(),
+    )
+    found = usages(actor, project, first, last, bys)
+    monkeypatch.setattr("jobs.readers.usage._whole_ones", lambda clusters: clusters.none())
+    assert usages(actor, project, first, last, bys) == found
 
 
 def test_a_project_that_has_used_nothing_says_so(viewer, project):
