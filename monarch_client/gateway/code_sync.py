@@ -57,6 +57,8 @@ class CodeSync:
         self._on_progress = on_progress
         self._stream: NodeStream | None = None
         self._last: Snapshot | None = None
+        # A scan that `is_changed` has made and `run` has not sent.
+        self._unsent: Snapshot | None = None
         # What the last scan of `run` has found.
         self._scanned = self._problem = ""
 
@@ -83,14 +85,18 @@ class CodeSync:
         )
 
     def is_changed(self) -> bool:
-        """Whether the folder differs from what `run` has found last.
+        """Whether the folder differs from what `run` has found last. If so, call `run` at once.
 
-        Also if it cannot travel, which `run` reports.
+        It sends what this scan has found. Also if the folder cannot travel, which `run` reports.
         """
         try:
-            return self.folders.scan().tree != self._scanned
+            snapshot = self.folders.scan()
         except ArchiveError as error:
             return error.message != self._problem
+        if snapshot.tree == self._scanned:
+            return False
+        self._unsent = snapshot
+        return True
 
     def close(self) -> None:
         """Close the stream to the head node."""
@@ -119,8 +125,9 @@ class CodeSync:
                 raise
 
     def _scan(self) -> Snapshot:
+        snapshot, self._unsent = self._unsent, None
         try:
-            snapshot = self.folders.scan()
+            snapshot = snapshot or self.folders.scan()
         except ArchiveError as error:
             self._problem = error.message
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass
 from enum import Enum
 
@@ -67,7 +66,7 @@ class Contents:
 
     def add(self, path: str, kind: Kind, size: int = 0) -> None:
         """Take up a member; ArchiveError or ArchiveTooLargeError if it cannot be there."""
-        self._add_folders(posixpath.dirname(path))
+        self._add_folders(path.rpartition("/")[0])
         known = self._kinds.get(path)
         if known is not None and not (known is kind is Kind.FOLDER):
             raise ArchiveError(f"{_shown(path)} is in the archive twice.")
@@ -80,7 +79,7 @@ class Contents:
         missing = []
         while (kind := self._kinds.get(path)) is None:
             missing.append(path)
-            path = posixpath.dirname(path)
+            path = path.rpartition("/")[0]
         if kind is not Kind.FOLDER:
             raise ArchiveError(f"{_shown(path)} is a {kind.value}, yet a member is below it.")
         for folder in reversed(missing):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from monarch_client.sync.ignore_patterns import (
@@ -58,6 +59,9 @@ class Verdict:
     inside: Ignore | None = None
 
 
+_TRAVELS = Verdict(False)
+
+
 @dataclass(frozen=True)
 class Ignore:
     """The rules that hold in one folder."""
@@ -72,6 +76,11 @@ class Ignore:
     # The git rule that excludes this folder, except for its tracked files.
     inherited: Rule | None = None
 
+    @cached_property
+    def has_rules(self) -> bool:
+        """Whether there are rules besides the built-in ones."""
+        return bool(self.own or self.base or self.inherited)
+
     @classmethod
     def of(cls, folder: Path) -> Ignore:
         """Return the rules at the top of `folder`. ArchiveError: see `read_ignore_file`."""
@@ -83,6 +92,8 @@ class Ignore:
 
     def judge(self, name: str, *, is_folder: bool) -> Verdict:
         """Say whether the entry `name` of this folder travels."""
+        if not (is_folder or self.has_rules or name in _NAMES or name.endswith(_ENDINGS)):
+            return _TRAVELS
         path = self.below + name
         own = _last(self.own, path, is_folder=is_folder)
         if own and not own.is_negated:
@@ -118,7 +129,7 @@ class Ignore:
 
     def _goes(self, path: str, is_folder: bool, inherited: Rule | None = None) -> Verdict:  # noqa: FBT001
         if not is_folder:
-            return Verdict(False)
+            return _TRAVELS
         inner = replace(self, below=f"{path}/", inherited=inherited)
         return Verdict(False, inside=inner._with_files_here())
 
@@ -165,5 +176,8 @@ def _around(tree: WorkTree) -> Iterator[IgnoreFile]:
 
 
 def _last(files: tuple[IgnoreFile, ...], path: str, *, is_folder: bool) -> Rule | None:
-    found = (file.find(path, is_folder=is_folder) for file in reversed(files))
-    return next((rule for rule in found if rule), None)
+    for file in reversed(files):
+        rule = file.find(path, is_folder=is_folder)
+        if rule:
+            return rule
+    return None

@@ -6,10 +6,11 @@ import codecs
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from monarch_client.errors import ArchiveError
-from monarch_client.sync.wildmatch import Match, git_match, sky_match
+from monarch_client.sync.wildmatch import Match, git_regex, match_any, sky_match
 
 _WILDCARDS = re.compile(r"[*?\[\\]")
 
@@ -24,6 +25,8 @@ class Rule:
     is_negated: bool = False
     only_folders: bool = False
     only_names: bool = False
+    # Of git's patterns, to compare all rules of a file at once.
+    regex: bytes | None = None
 
     def __str__(self) -> str:
         return f"{self.source}: {self.text}"
@@ -41,7 +44,7 @@ class Rule:
         return self.match(subject)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IgnoreFile:
     """The rules of one file, for what is below `below`: empty, or with a slash at its end."""
 
@@ -53,10 +56,25 @@ class IgnoreFile:
         if not path.startswith(self.below):
             return None
         inside = path[len(self.below) :]
+        # Nearly all are such paths.
+        if not self._may_match(inside):
+            return None
         for rule in reversed(self.rules):
             if rule.matches(inside, is_folder=is_folder):
                 return rule
         return None
+
+    @cached_property
+    def _may_match(self) -> Match:
+        """Whether any rule may match a path, which is one comparison where the rules are git's."""
+        names = [each.regex for each in self.rules if each.regex is not None and each.only_names]
+        paths = [
+            each.regex for each in self.rules if each.regex is not None and not each.only_names
+        ]
+        if len(names) + len(paths) < len(self.rules):
+            return lambda _path: True
+        is_name, is_path = match_any(names), match_any(paths)
+        return lambda path: is_name(path.rpartition("/")[2]) or is_path(path)
 
 
 def git_rule(source: str, line: str) -> Rule | None:
@@ -66,7 +84,9 @@ def git_rule(source: str, line: str) -> Rule | None:
         return None
     is_negated, body = text.startswith("!"), text.removeprefix("!")
     only_folders, body = body.endswith("/"), body.removesuffix("/")
-    return Rule(source, text, git_match(body), is_negated, only_folders, "/" not in body)
+    regex = git_regex(body)
+    is_name = "/" not in body
+    return Rule(source, text, match_any([regex]), is_negated, only_folders, is_name, regex)
 
 
 def sky_rule(source: str, line: str) -> Rule | None:

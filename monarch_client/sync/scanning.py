@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from monarch_client.errors import ArchiveError
 from monarch_client.runner.code import manifest
@@ -55,12 +55,21 @@ class Snapshot:
         return sorted(path for path in both if self.files.get(path) != former.files.get(path))
 
 
+class _EncodedFolder(NamedTuple):
+    """A folder as the last scan has found it, with its manifest."""
+
+    entries: manifest.Entries
+    digest: str
+    content: bytes
+
+
 class Scanner:
     """A scanner of one folder, which remembers what it has read."""
 
     def __init__(self, folder: Path, cache: StatCache | None = None) -> None:
         self.folder = folder.resolve()
         self._cache = StatCache.of(self.folder) if cache is None else cache
+        self._folders: dict[str, _EncodedFolder] = {}
         # Called with the size of each file that is read.
         self.on_read: Callable[[int], None] = lambda _size: None
 
@@ -91,16 +100,16 @@ class Scanner:
                 size = found.stamp.size
                 files[entry.path] = manifest.File(size, found.blocks, entry.is_executable)
         folders = (entry.path for entry in entries if entry.kind is Kind.FOLDER)
-        tree, manifests = _manifests(folders, files, self._cache.manifests)
+        tree, manifests = self._manifests(folders, files)
         if self._cache.replace(known, set(manifests)):
             self._cache.save(self.folder)
         return Snapshot(self.folder, tree, manifests, files)
 
     def _known(self, entry: Entry) -> KnownFile:
         """Return the blocks of a file, which is read unless it is as it was."""
-        blocks = self._cache.blocks_of(entry.path, entry.stamp)
-        if blocks is not None:
-            return KnownFile(entry.stamp, blocks)
+        known = self._cache.find(entry.path, entry.stamp)
+        if known is not None:
+            return known
         with _opened(self.folder, entry.path) as file:
             before = Stamp.of(os.fstat(file.fileno()))
             blocks = tuple(
@@ -111,6 +120,36 @@ class Scanner:
             raise _changed(entry.path)
         self.on_read(after.size)
         return KnownFile(after, blocks)
+
+    def _manifests(
+        self, folders: Iterable[str], files: dict[str, manifest.File | manifest.Link]
+    ) -> tuple[str, dict[str, bytes]]:
+        """Return the name of the tree, and the manifests of its folders by digest."""
+        inside: dict[str, manifest.Entries] = {"": {}, **{path: {} for path in folders}}
+        for path, each in files.items():
+            above, _, name = path.rpartition("/")
+            inside[above][name] = each
+        former, self._folders = self._folders, {}
+        found: dict[str, bytes] = {}
+        # The deepest first: a folder is an entry of the one above.
+        for folder in sorted(inside, key=_depth, reverse=True):
+            entries = inside[folder]
+            known = former.get(folder)
+            if known is None or known.entries != entries:
+                known = self._encoded(folder, entries)
+            self._folders[folder] = known
+            found[known.digest] = known.content
+            if folder:
+                above, _, name = folder.rpartition("/")
+                inside[above][name] = manifest.Folder(known.digest)
+        return self._folders[""].digest, found
+
+    def _encoded(self, folder: str, entries: manifest.Entries) -> _EncodedFolder:
+        content = manifest.encode(entries)
+        digest = digest_of(content)
+        if digest not in self._cache.manifests:
+            _check(folder, content)
+        return _EncodedFolder(entries, digest, content)
 
 
 class BlockReader:
@@ -146,30 +185,6 @@ class BlockReader:
         if digest_of(content) != digest:
             raise _changed(path)
         return content
-
-
-def _manifests(
-    folders: Iterable[str],
-    files: dict[str, manifest.File | manifest.Link],
-    checked: set[str],
-) -> tuple[str, dict[str, bytes]]:
-    """Return the name of the tree, and the manifests of its folders by digest."""
-    inside: dict[str, dict[str, manifest.Entry]] = {"": {}, **{path: {} for path in folders}}
-    for path, each in files.items():
-        above, _, name = path.rpartition("/")
-        inside[above][name] = each
-    found: dict[str, bytes] = {}
-    # The deepest first: a folder is an entry of the one above.
-    for folder in sorted(inside, key=_depth, reverse=True):
-        content = manifest.encode(inside[folder])
-        digest = digest_of(content)
-        if digest not in checked and digest not in found:
-            _check(folder, content)
-        found[digest] = content
-        if folder:
-            above, _, name = folder.rpartition("/")
-            inside[above][name] = manifest.Folder(digest)
-    return digest, found
 
 
 def _depth(folder: str) -> int:

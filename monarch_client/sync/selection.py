@@ -8,10 +8,12 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from monarch_client.errors import ArchiveError, ArchiveTooLargeError
+from monarch_client.runner.vocabulary.limits import MAX_NAME_BYTES
 from monarch_client.sync.archive_rules import Contents, Kind, Limits, check_link, clean_path
 from monarch_client.sync.ignore import Ignore
 
@@ -44,8 +46,7 @@ class Stamp(NamedTuple):
 _NO_STAMP = Stamp(0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A file, folder or link that travels; `path` starts at the folder that is packed."""
 
     path: str
@@ -135,7 +136,7 @@ class _Walk:
     def _entries_of(self, below: str) -> Iterator[os.DirEntry[str]]:
         try:
             with os.scandir(self._folder / below) as found:
-                yield from sorted(found, key=lambda entry: os.fsencode(entry.name))
+                yield from sorted(found, key=attrgetter("name"))
         except OSError as error:
             shown = below.rstrip("/") or str(self._folder)
             self.problems.append(
@@ -180,6 +181,9 @@ def _entry(path: str, found: os.DirEntry[str]) -> Entry:
 
 
 def _check_name(path: str) -> None:
+    # Nearly all are such paths, which need no look at their parts: `scandir` has no "..".
+    if len(path) <= MAX_NAME_BYTES and path.isascii() and path.isprintable():
+        return
     try:
         path.encode()
         clean_path(path)

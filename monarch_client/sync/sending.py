@@ -47,7 +47,7 @@ class Sent:
     """The files and bytes that a sync has sent, and the number of ranks that have switched.
 
     `late` are the reasons of the others by rank; `unkept` is why a recovered attempt would not
-    start with the code, or "".
+    start with the code, or "". `is_keeping`: that is not known; `CodeSender.await_kept` waits.
     """
 
     files: int
@@ -55,6 +55,7 @@ class Sent:
     ranks: int
     late: dict[int, str]
     unkept: str
+    is_keeping: bool = False
 
 
 OnProgress = Callable[[SyncProgress], None]
@@ -86,6 +87,20 @@ class CodeSender:
         except (OSError, EOFError) as error:
             raise StreamLostError("The connection to the head node was lost.") from error
 
+    def await_kept(self, tree: str) -> str:
+        """Return why the portal does not keep a tree that was sent, or "", once that is known.
+
+        StreamLostError: the head node does not report it.
+        """
+        try:
+            self._send(messages.pack(kept=tree))
+            while True:
+                message = messages.unpack(self._file.readline(messages.MAX_LINE_BYTES + 1))
+                if "kept" in message:
+                    return str(message.get("unkept", ""))
+        except (OSError, EOFError) as error:
+            raise StreamLostError("The connection to the head node was lost.") from error
+
     def _exchange(self, snapshot: Snapshot) -> Sent:
         outgoing = _Outgoing(snapshot)
         folders = list(snapshot.manifests)
@@ -104,8 +119,9 @@ class CodeSender:
             elif "done" in message:
                 done = outgoing.progress
                 late = {int(rank): str(why) for rank, why in message.get("late", {}).items()}
-                unkept = str(message.get("unkept", ""))
-                return Sent(done.files, done.sent_bytes, int(message["ranks"]), late, unkept)
+                unkept, is_keeping = str(message.get("unkept", "")), bool(message.get("keeping"))
+                ranks = int(message["ranks"])
+                return Sent(done.files, done.sent_bytes, ranks, late, unkept, is_keeping)
             else:
                 raise SyncError(_failure(message))
 

@@ -62,10 +62,10 @@ class StatCache:
             log.debug("The cache %s cannot be used: %r", path, error)
         return cache
 
-    def blocks_of(self, path: str, stamp: Stamp) -> tuple[str, ...] | None:
-        """Return the blocks of a file that has not changed since it was read; None if it has."""
+    def find(self, path: str, stamp: Stamp) -> KnownFile | None:
+        """Return a file that has not changed since it was read; None if it has."""
         known = self.files.get(path)
-        return known.blocks if known is not None and known.stamp == stamp else None
+        return known if known is not None and known.stamp == stamp else None
 
     def replace(self, files: dict[str, KnownFile], manifests: set[str]) -> bool:
         """Keep what a whole scan has found, except files that have just changed.
@@ -73,7 +73,12 @@ class StatCache:
         Return whether that is anything new.
         """
         settled = time.time_ns() - _SETTLED_NS
-        kept = {path: each for path, each in files.items() if each.stamp.newest < settled}
+        # What was kept before stays so.
+        kept = {
+            path: each
+            for path, each in files.items()
+            if each is self.files.get(path) or each.stamp.newest < settled
+        }
         is_new = (kept, manifests) != (self.files, self.manifests)
         self.files, self.manifests = kept, manifests
         return is_new

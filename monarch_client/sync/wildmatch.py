@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -42,12 +42,19 @@ _CLASSES = {
 }
 
 
-def git_match(pattern: str) -> Match:
-    """Return the match of a pattern without the slash at its end, as git's wildmatch.c reads it.
+def git_regex(pattern: str) -> bytes:
+    """Return the regex of a pattern without the slash at its end, as git's wildmatch.c reads it.
 
     git compares bytes: `?` is one of the two of an umlaut.
     """
-    regex = re.compile(_git_regex(_bytes(pattern).removeprefix(b"/")), re.DOTALL)
+    return _git_regex(_bytes(pattern).removeprefix(b"/"))
+
+
+def match_any(regexes: Sequence[bytes]) -> Match:
+    """Return the match of any of some regexes of patterns."""
+    if not regexes:
+        return lambda _path: False
+    regex = re.compile(b"|".join(b"(?:%s)" % each for each in regexes), re.DOTALL)
     return lambda path: regex.fullmatch(_bytes(path)) is not None
 
 

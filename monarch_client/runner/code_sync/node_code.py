@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 # A file that names the tree that the portal has.
 _KEPT = "kept"
-# A decision is noticed after this time, while late ranks are waited for.
-_LOOK_S = 0.5
 _FIXED = (
     "the job was started without portal.gateway, so its code cannot be replaced. Submit it again "
     "with portal: {gateway: true}"
@@ -90,6 +89,8 @@ class NodeCode:
                 loop = asyncio.get_running_loop()
                 made = await loop.run_in_executor(self._thread, Generations, *folders)
                 opened = RankCode(settings.rank, settings.ranks, made, self._dial, self._thread)
+                # Kept once it is decided, not once the last rank has switched.
+                opened.switches.on_decided = functools.partial(self._keep, opened)
                 await opened.switches.resume()
                 self._opened = opened
         return self._opened
@@ -98,23 +99,14 @@ class NodeCode:
         opened = await self._open()
         if opened.generations.current is None:
             raise CodeError(_FIXED)
-        switching = asyncio.ensure_future(opened.switches.switch(tree, on_ready))
-        is_over = False
-        while not is_over:
-            # Kept once it is decided, not once the last rank has switched.
-            await asyncio.wait({switching}, timeout=_LOOK_S)
-            is_over = switching.done()
-            if opened.switches.decided == tree:
-                self._keep(opened, tree)
-        return switching.result()
+        return await opened.switches.switch(tree, on_ready)
 
-    def _keep(self, opened: RankCode, tree: str) -> Keeper:
+    def _keep(self, opened: RankCode, tree: str) -> None:
         """Have the portal keep a tree, unless it has it."""
         if self._keeper is None:
             note = Path(self._settings.folder, _KEPT)
             self._keeper = Keeper(self._settings.portal, opened.generations.store, note)
         self._keeper.keep(tree)
-        return self._keeper
 
     async def _unkept(self, tree: str) -> str:
         """Return why the portal does not keep a tree, as far as that is known now; or ""."""

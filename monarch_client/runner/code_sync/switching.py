@@ -34,6 +34,8 @@ _LOOK_S = 0.2
 # While the head has not decided.
 _ASK_AGAIN_S = 1.0
 _MOST_DIALS = 32
+# The ranks that switch first leave the processors to the others.
+_TIDY_AFTER_S = 0.3
 
 
 class Switches:
@@ -50,11 +52,15 @@ class Switches:
         self._round: asyncio.Task[None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._tidying: asyncio.Task[None] | None = None
+        # Set to tidy without the pause.
+        self._tidy_now = asyncio.Event()
         self._reminding: asyncio.Task[None] | None = None
         # On the head: the ranks that have the decided tree, and reasons of others.
         self._have: set[int] = set()
         self._reasons: dict[int, str] = {}
         self._news = asyncio.Event()
+        # On the head: called with each tree to which it has decided to switch.
+        self.on_decided: Callable[[str], None] = lambda _tree: None
 
     @property
     def decided(self) -> str | None:
@@ -93,7 +99,7 @@ class Switches:
             ready += more
             on_ready(ready, member.ranks)
 
-        member.generations.hurry.set()
+        self._hurry()
         self._is_running = True
         if self._reminding is not None:
             self._reminding.cancel()
@@ -129,6 +135,7 @@ class Switches:
             if failures:
                 switch.abort()
                 return Switched(0, failures, {})
+            self.on_decided(tree)
             self._have, self._reasons, self._is_running = set(), {}, False
             self._have.update(await switch.commit())
         finally:
@@ -225,7 +232,7 @@ class Switches:
     async def _take_part(self, stream: Stream, tree: str, hints: Sequence[str]) -> None:
         """Prepare with the ranks below, and switch if the parent then sends the decision."""
         writer = stream.writer
-        self._member.generations.hurry.set()
+        self._hurry()
         switch = Round(
             self._member, tree, hints, lambda ready: writer.write(messages.pack(ready=ready))
         )
@@ -256,15 +263,24 @@ class Switches:
 
     async def settle(self) -> None:
         """Wait until what a switch leaves to the background is done."""
+        self._tidy_now.set()
         if self._tidying is not None:
             await asyncio.wait({self._tidying})
 
+    def _hurry(self) -> None:
+        """End the work that the former switch has left to the background, or do it shortly."""
+        self._member.generations.hurry.set()
+        self._tidy_now.set()
+
     def _tidy(self) -> None:
         """Remove what is not used any more and get ready for the next switch, in the background."""
+        self._member.generations.hurry.clear()
+        self._tidy_now.clear()
         self._tidying = asyncio.ensure_future(self._try_to_tidy())
 
     async def _try_to_tidy(self) -> None:
-        self._member.generations.hurry.clear()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._tidy_now.wait(), _TIDY_AFTER_S)
         # It is tried again after the next switch.
         with contextlib.suppress(CodeError):
             await self._member.fetcher.call(self._member.generations.tidy)

@@ -182,3 +182,24 @@ def test_names_that_a_node_cannot_have_are_refused_with_their_path(project, cach
     (project / "out").symlink_to("/etc/passwd")
     with pytest.raises(ArchiveError, match=r"The link out leads to /etc/passwd"):
         scanned(project, cache)
+
+
+def test_a_scanner_that_remembers_finds_what_a_new_one_does(project, cache):
+    scanner = Scanner(project, cache)
+    changes = (
+        lambda: write(project / "lib" / "model.py", "x = 2", LONG_AGO + 1),
+        lambda: (project / "lib" / "model.py").chmod(0o755),
+        lambda: write(project / "lib" / "new" / "deep.py", "1"),
+        lambda: (project / "lib" / "new").rename(project / "other"),
+        (project / "other" / "deep.py").unlink,
+        (project / "latest").unlink,
+        (project / "empty").rmdir,
+        lambda: write(project / "empty", "a file now"),
+    )
+    trees = [scanner.scan().tree]
+    for change in changes:
+        change()
+        found, fresh = scanner.scan(), Scanner(project, StatCache()).scan()
+        assert (found.tree, found.manifests) == (fresh.tree, fresh.manifests)
+        trees.append(found.tree)
+    assert len(set(trees)) == len(trees)
