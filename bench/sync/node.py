@@ -14,14 +14,14 @@ from pathlib import Path
 from monarch_client.runner.base.config import NodeFolder
 from monarch_client.runner.code.generations import Generations
 from monarch_client.runner.code_sync.rank_code import RankCode
-from monarch_client.runner.code_sync.receiving import CodeService
+from monarch_client.runner.code_sync.receiving import CodeService, Kept
 from monarch_client.runner.node_streams.dialing import Dialer
 from monarch_client.runner.node_streams.server import NodeServer
 
 
-async def _keep(_tree: str) -> str:
+async def _keep(_tree: str, _waits: bool) -> Kept:  # noqa: FBT001 - as the service calls it
     """Keep nothing: there is no portal."""
-    return ""
+    return Kept("")
 
 
 async def serve(rank: int, addresses: list[str], port: int, root: Path, certificates: Path) -> None:

@@ -51,7 +51,7 @@ def sync(
     ignored files do not. The job needs `portal.gateway`.
     """
     slug, number = find_job(session.client, job, project or session.config.project)
-    with opened_session(f"{slug}/{number}", None) as opened:
+    with opened_session(f"{slug}/{number}", None, {"kind": "sync"}) as opened:
         attached = NodeSession(opened)
     with closing(attached), closing(CodeSync(attached, path, _ProgressLine().show)) as code:
         tell(f"Syncing {path.absolute()} to job {number}.")
@@ -60,6 +60,7 @@ def sync(
             _watch(watch, attached, code, lambda: _sync_once(code, number, output))
         else:
             _sync_once(code, number, output)
+            _report_unkept(_await_kept(code))
 
 
 def _sync_once(code: CodeSync, number: int, output: Output) -> None:
@@ -70,8 +71,26 @@ def _sync_once(code: CodeSync, number: int, output: Output) -> None:
     output.one(result, lambda: say(_summary(number, result)), key="tree")
     for rank, reason in result.late.items():
         tell(f"Rank {rank} follows once it is back: {reason}.")
-    if result.unkept:
-        tell(f"The portal does not keep this code for a recovered attempt: {result.unkept}.")
+    _report_unkept(result.unkept)
+
+
+def _await_kept(code: CodeSync) -> str:
+    """Return why the portal does not keep large code, or "". Ctrl-C ends the wait."""
+    if not code.is_keeping:
+        return ""
+    status_line("The head node sends the code to the portal, for a recovered attempt")
+    try:
+        return code.await_kept()
+    except KeyboardInterrupt:
+        return ""
+    finally:
+        status_line("")
+
+
+def _report_unkept(reason: str) -> None:
+    if reason:
+        reason = reason.removesuffix(".")
+        tell(f"The portal does not keep this code for a recovered attempt: {reason}.")
 
 
 def _watch(

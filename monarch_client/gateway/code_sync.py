@@ -57,6 +57,8 @@ class CodeSync:
         self._on_progress = on_progress
         self._stream: NodeStream | None = None
         self._last: Snapshot | None = None
+        # The tree of which it is not known whether the portal keeps it.
+        self._keeping = ""
         # A scan that `is_changed` has made and `run` has not sent.
         self._unsent: Snapshot | None = None
         # What the last scan of `run` has found.
@@ -72,6 +74,7 @@ class CodeSync:
         snapshot, sent = self._sent()
         changed = tuple(snapshot.changes_since(self._last))
         self._last = snapshot
+        self._keeping = snapshot.tree if sent.is_keeping else ""
         took_s = time.monotonic() - started_at
         return SyncResult(
             tree=snapshot.tree,
@@ -97,6 +100,23 @@ class CodeSync:
             return False
         self._unsent = snapshot
         return True
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether the portal, which may refuse the code, has not answered yet."""
+        return bool(self._keeping)
+
+    def await_kept(self) -> str:
+        """Return why the portal does not keep the code of the last `run`, or "", once it answers.
+
+        It is "" as well if the connection is lost: the next `run` reports it.
+        """
+        tree, self._keeping = self._keeping, ""
+        try:
+            return self._sender().await_kept(tree) if tree else ""
+        except (StreamLostError, NodeStreamError):
+            self.close()
+            return ""
 
     def close(self) -> None:
         """Close the stream to the head node."""

@@ -26,7 +26,7 @@ from monarch_client.runner.vocabulary.limits import MAX_ARCHIVE_BYTES, MAX_ARCHI
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import IO, Iterator
+    from typing import IO, Callable, Iterator
 
     from monarch_client.runner.code.store import Store
 
@@ -58,11 +58,15 @@ class Keeper:
     """The sender of trees to the portal.
 
     `problem` is why the last one is not kept yet, or never will be; or "". `note` is the file that
-    names the tree that the portal has.
+    names the tree that the portal has. `on_result` is called in the thread after each attempt.
     """
 
-    def __init__(self, portal: PortalAddress, store: Store, note: Path) -> None:
+    def __init__(
+        self, portal: PortalAddress, store: Store, note: Path, on_result: Callable[[], object]
+    ) -> None:
         self.problem = ""
+        self._on_result = on_result
+        self._tried = ""
         self._portal = portal
         self._store = store
         self._note = note
@@ -80,6 +84,10 @@ class Keeper:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True, name="keep code")
             self._thread.start()
+
+    def has_result(self, tree: str) -> bool:
+        """Whether `problem` is about a tree, or a later one takes its place."""
+        return tree in {self._tried, self.kept} or tree != self._wanted
 
     def close(self) -> None:
         """Send nothing more."""
@@ -101,6 +109,7 @@ class Keeper:
                 self.problem = self._send(tree)
             except _LaterError as error:
                 self.problem = f"{error} (the head node tries again)"
+                self._note_result(tree)
                 self._news.set()
                 self._closed.wait(pause_s)
                 pause_s = min(pause_s * 2, _LAST_PAUSE_S)
@@ -108,8 +117,13 @@ class Keeper:
                 self.kept = tree
                 if not self.problem:
                     write_note(self._note, tree)
+                self._note_result(tree)
                 pause_s = _FIRST_PAUSE_S
                 self._closed.wait(pause_after(time.monotonic() - began_at))
+
+    def _note_result(self, tree: str) -> None:
+        self._tried = tree
+        self._on_result()
 
     def _send(self, tree: str) -> str:
         """Send a tree; return why the portal never keeps it. _LaterError: it may later."""

@@ -13,6 +13,9 @@ Each is a line of JSON. A block follows its line as so many bytes.
 | head | `switching` `ready` `of` | So many ranks have the tree. |
 | head | `done` `ranks` `late` | So many ranks have switched; the reasons of the others by rank. |
 | | `unkept` | Why a recovered attempt would not start with the tree; empty if it would. |
+| | `keeping` | Whether that is not known, since the portal receives it now. |
+| laptop | `kept` | The name of such a tree: report once it is known. |
+| head | `kept` `unkept` | The answer; `busy` comes before it. |
 | head | `failed` `ranks` | The reason, and those of ranks by number. All keep the code before. |
 """
 

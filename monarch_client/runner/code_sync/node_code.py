@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code.generations import Generations
 from monarch_client.runner.code_sync.keeping import Keeper, PortalAddress, limit_problem
 from monarch_client.runner.code_sync.rank_code import RankCode
-from monarch_client.runner.code_sync.receiving import CodeService
+from monarch_client.runner.code_sync.receiving import CodeService, Kept
 from monarch_client.runner.code_sync.switching import MARK
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 # A file that names the tree that the portal has.
 _KEPT = "kept"
+# Packing for the portal waits until the ranks have switched.
+_KEEP_AFTER_S = 0.3
+# Smaller code is with the portal in a moment, and seldom too large for it.
+_LARGE_BYTES = 64 * 1024**2
+_MOST_WAIT_S = 120.0
 _FIXED = (
     "the job was started without portal.gateway, so its code cannot be replaced. Submit it again "
     "with portal: {gateway: true}"
@@ -50,6 +56,8 @@ class NodeCode:
         self._opened: RankCode | None = None
         self._service: CodeService | None = None
         self._keeper: Keeper | None = None
+        # Set when the portal has kept or refused a tree.
+        self._news = asyncio.Event()
 
     @property
     def services(self) -> Mapping[str, Callable[[Any], Awaitable[None]]]:
@@ -77,7 +85,7 @@ class NodeCode:
         if self._service is None:
             made = opened.generations
             self._service = CodeService(
-                made.trees, made.store, self._thread, self._switch, self._unkept
+                made.trees, made.store, self._thread, self._switch, self._kept_of
             )
         await self._service.serve(stream)
 
@@ -89,8 +97,7 @@ class NodeCode:
                 loop = asyncio.get_running_loop()
                 made = await loop.run_in_executor(self._thread, Generations, *folders)
                 opened = RankCode(settings.rank, settings.ranks, made, self._dial, self._thread)
-                # Kept once it is decided, not once the last rank has switched.
-                opened.switches.on_decided = functools.partial(self._keep, opened)
+                opened.switches.on_decided = functools.partial(self._note_decision, opened)
                 await opened.switches.resume()
                 self._opened = opened
         return self._opened
@@ -101,21 +108,46 @@ class NodeCode:
             raise CodeError(_FIXED)
         return await opened.switches.switch(tree, on_ready)
 
+    def _note_decision(self, opened: RankCode, tree: str) -> None:
+        """Have the portal keep a tree soon: not once the last rank has switched."""
+        asyncio.get_running_loop().call_later(_KEEP_AFTER_S, self._keep, opened, tree)
+
     def _keep(self, opened: RankCode, tree: str) -> None:
         """Have the portal keep a tree, unless it has it."""
         if self._keeper is None:
             note = Path(self._settings.folder, _KEPT)
-            self._keeper = Keeper(self._settings.portal, opened.generations.store, note)
+            loop = asyncio.get_running_loop()
+            self._keeper = Keeper(
+                self._settings.portal,
+                opened.generations.store,
+                note,
+                functools.partial(loop.call_soon_threadsafe, self._news.set),
+            )
         self._keeper.keep(tree)
 
-    async def _unkept(self, tree: str) -> str:
-        """Return why the portal does not keep a tree, as far as that is known now; or ""."""
+    async def _kept_of(self, tree: str, waits: bool) -> Kept:  # noqa: FBT001 - of one service
+        """Return whether the portal keeps a tree; with `waits`, once it has answered."""
         opened = await self._open()
         loop = asyncio.get_running_loop()
         trees = opened.generations.trees
         try:
             problem = await loop.run_in_executor(self._thread, limit_problem, trees, tree)
+            size = trees.check(tree).size_bytes
         except CodeError as error:
-            problem = str(error)
+            return Kept(str(error))
+        if problem:
+            return Kept(problem)
+        if waits:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._result_for(tree), _MOST_WAIT_S)
+        if self._keeper is None:
+            return Kept("", size > _LARGE_BYTES)
         # That of the tree before, if it was not kept: this one may be as large.
-        return problem or (self._keeper.problem if self._keeper is not None else "")
+        problem = self._keeper.problem
+        return Kept(problem, not problem and size > _LARGE_BYTES)
+
+    async def _result_for(self, tree: str) -> None:
+        """Wait until the portal has kept or refused a tree, or gets a later one in its place."""
+        while self._keeper is None or not self._keeper.has_result(tree):
+            self._news.clear()
+            await self._news.wait()

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     # Reports how many ranks of how many have the tree.
     OnReady = Callable[[int, int], None]
-    Unkept = Callable[[str], Awaitable[str]]
+    # Of a tree; with `True`, the result is awaited.
+    KeptOf = Callable[[str, bool], Awaitable["Kept"]]
     Switch = Callable[[str, OnReady], Awaitable["Switched"]]
 
 # Blocks are hashed and written together on a thread, since most are small.
@@ -41,21 +42,31 @@ class Switched(NamedTuple):
     late: dict[int, str]
 
 
+class Kept(NamedTuple):
+    """The reason why a recovered attempt would not start with a tree, or "".
+
+    `is_pending`: the portal, which may refuse it, has not answered.
+    """
+
+    problem: str
+    is_pending: bool = False
+
+
 class CodeService:
     """The receiver of trees. `switch` has all ranks switch to a tree, one tree after the other.
 
-    `unkept` returns why a recovered attempt would not start with it, or "". What blocks runs on
-    `thread`, whose executor has one: trees are for one thread at a time.
+    `kept_of` returns whether the portal keeps it. What blocks runs on `thread`, whose executor has
+    one: trees are for one thread at a time.
     """
 
     def __init__(
-        self, trees: Trees, store: Store, thread: Executor, switch: Switch, unkept: Unkept
+        self, trees: Trees, store: Store, thread: Executor, switch: Switch, kept_of: KeptOf
     ) -> None:
         self._trees = trees
         self._store = store
         self._thread = thread
         self._switch = switch
-        self._unkept = unkept
+        self._kept_of = kept_of
 
     async def serve(self, stream: Stream) -> None:
         """Serve a laptop until it closes the stream, or until a tree fails."""
@@ -70,11 +81,10 @@ class CodeService:
                 answer = await _while_heard(stream, incoming, self._take(stream, incoming, message))
                 # After a failure there may be blocks on their way that nobody waits for.
                 is_sound = "failed" not in answer
-                stream.writer.write(messages.pack(**answer))
-                try:
-                    await asyncio.wait_for(stream.writer.drain(), _SILENCE_S)
-                except asyncio.TimeoutError as error:
-                    raise ConnectionAbortedError("the laptop takes nothing") from error
+                await _answer(stream, answer)
+            elif is_digest(message.get("kept")):
+                waiting = self._await_kept(message["kept"])
+                await _answer(stream, await _while_heard(stream, _Incoming(stream.reader), waiting))
 
     async def _take(
         self, stream: Stream, incoming: _Incoming, message: dict[str, Any]
@@ -94,7 +104,12 @@ class CodeService:
             reason = "No rank has switched to the code, since some cannot."
             return {"failed": reason, "ranks": switched.failures}
         ranks = {"ranks": switched.ranks, "late": switched.late}
-        return {"done": tree, **ranks, "unkept": await self._unkept(tree)}
+        kept = await self._kept_of(tree, False)
+        return {"done": tree, **ranks, "unkept": kept.problem, "keeping": kept.is_pending}
+
+    async def _await_kept(self, tree: str) -> dict[str, Any]:
+        kept = await self._kept_of(tree, True)
+        return {"kept": tree, "unkept": kept.problem}
 
     async def _complete(
         self, stream: Stream, incoming: _Incoming, tree: str, folders: Sequence[str]
@@ -210,6 +225,14 @@ async def _while_heard(
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
+
+
+async def _answer(stream: Stream, answer: dict[str, Any]) -> None:
+    stream.writer.write(messages.pack(**answer))
+    try:
+        await asyncio.wait_for(stream.writer.drain(), _SILENCE_S)
+    except asyncio.TimeoutError as error:
+        raise ConnectionAbortedError("the laptop takes nothing") from error
 
 
 def _names(found: Any) -> list[str]:

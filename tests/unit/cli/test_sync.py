@@ -33,6 +33,8 @@ class Code:
     """The code of a folder that changes all the time. The session is lost after the last sync."""
 
     plan: list[SyncResult | Exception]
+    # The portal's answer about large code.
+    refusal = ""
 
     def __init__(self, session: Session, folder: Path, on_progress: OnProgress) -> None:
         self.folder = folder
@@ -52,6 +54,14 @@ class Code:
             return False
         return True
 
+    @property
+    def is_keeping(self) -> bool:
+        """Whether the portal has not answered."""
+        return bool(self.refusal)
+
+    def await_kept(self) -> str:
+        return self.refusal
+
     def close(self) -> None:
         """Close nothing."""
 
@@ -61,8 +71,8 @@ def plan(portal, monkeypatch) -> list[SyncResult | Exception]:
     """Return what the syncs lead to, one after the other."""
 
     @contextmanager
-    def opened_session(job: str, _project: None) -> Iterator[str]:
-        assert job == "rl/42"
+    def opened_session(job: str, _project: None, stated: dict[str, str]) -> Iterator[str]:
+        assert (job, stated) == ("rl/42", {"kind": "sync"})
         yield job
 
     monkeypatch.setattr(module, "opened_session", opened_session)
@@ -94,6 +104,16 @@ def test_a_rank_that_is_late_is_named_and_so_is_code_that_is_not_kept(mportal, p
     assert done.stdout.startswith("1 node of job 42 has the code")
     assert "Rank 1 follows once it is back: it does not answer." in done.stderr
     assert "does not keep this code for a recovered attempt: too large." in done.stderr
+
+
+def test_the_portals_refusal_of_large_code_is_shown_by_the_sync_that_sent_it(
+    mportal, plan, monkeypatch
+):
+    monkeypatch.setattr(Code, "refusal", "The archive is larger than 512 MiB.")
+    done = mportal("sync", "42")
+    assert (done.exit_code, len(done.stdout.splitlines())) == (0, 1)
+    refusal = "does not keep this code for a recovered attempt: The archive is larger than 512 MiB."
+    assert done.stderr.endswith(f"{refusal}\n")
 
 
 def test_a_failure_is_an_error_of_one_sync_and_the_watch_goes_on(mportal, plan):

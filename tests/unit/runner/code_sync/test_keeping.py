@@ -45,7 +45,8 @@ def keeper(portal: FakeIngest, store: Store, monkeypatch: pytest.MonkeyPatch) ->
 
 def keeper_of(portal: FakeIngest, store: Store) -> Keeper:
     note = store.path_of("0" * 64).parents[2] / "kept"
-    return Keeper(PortalAddress(portal.url, None, portal.token, 7), store, note)
+    address = PortalAddress(portal.url, None, portal.token, 7)
+    return Keeper(address, store, note, lambda: None)
 
 
 def code(folder: Path, store: Store, text: str) -> str:
@@ -97,8 +98,9 @@ def test_the_portal_gets_the_newest_code_whatever_happens_on_the_way(
 
 def test_code_that_the_portal_refuses_is_not_sent_again(tmp_path, store, portal, keeper):
     portal.refusals = ["attempt_closed"]
-    keeper.keep(code(tmp_path / "code", store, "1"))
-    assert eventually(lambda: keeper.problem == "not like this")
+    keeper.keep(refused := code(tmp_path / "code", store, "1"))
+    assert eventually(lambda: keeper.has_result(refused))
+    assert keeper.problem == "not like this"
     keeper.keep(latest := code(tmp_path / "code", store, "2"))
     assert eventually(lambda: list(portal.codes) == [latest])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from monarch_client.runner.code.generations import Generations
-from monarch_client.runner.code_sync import node_code
+from monarch_client.runner.code_sync import node_code, receiving
 from monarch_client.runner.code_sync.keeping import PortalAddress
 from monarch_client.runner.code_sync.node_code import CodeSettings, NodeCode
 from monarch_client.runner.code_sync.receiving import Switched
@@ -24,12 +25,21 @@ class Kept:
     trees: list[str]
     problem = ""
 
-    def __init__(self, *_arguments: object) -> None:
-        return
+    def __init__(self, *arguments: Any) -> None:
+        self._on_result = arguments[-1]
 
     def keep(self, tree: str) -> None:
         """Note a tree."""
         self.trees.append(tree)
+
+    def has_result(self, _tree: str) -> bool:
+        """Whether `refuse` was called."""
+        return bool(self.problem)
+
+    def refuse(self) -> None:
+        """Refuse the tree, as the thread of the sender does."""
+        self.problem = "too large"
+        threading.Thread(target=self._on_result).start()
 
 
 @pytest.fixture
@@ -71,10 +81,10 @@ def test_code_is_kept_once_it_is_decided_while_late_ranks_are_waited_for(
     tmp_path, kept, monkeypatch
 ):
     _, tree = trees_in(tmp_path)
-    monkeypatch.setattr(node_code, "_LOOK_S", 0.01)
+    monkeypatch.setattr(node_code, "_KEEP_AFTER_S", 0)
 
-    async def switch(_self: Switches, tree: str, _on_ready: object) -> Switched:
-        (tmp_path / "code" / "decided").write_text(tree)
+    async def switch(switches: Switches, tree: str, _on_ready: object) -> Switched:
+        switches.on_decided(tree)
         while tree not in kept:
             await asyncio.sleep(0.01)
         return Switched(1, {}, {})
@@ -82,3 +92,19 @@ def test_code_is_kept_once_it_is_decided_while_late_ranks_are_waited_for(
     monkeypatch.setattr(Switches, "switch", switch)
     run(tmp_path, lambda node: node._switch(tree, lambda _ready, _ranks: None))
     assert set(kept) == {tree}
+
+
+def test_a_laptop_can_wait_until_the_portal_has_refused_large_code(tmp_path, kept, monkeypatch):
+    _, tree = trees_in(tmp_path)
+    monkeypatch.setattr(node_code, "_LARGE_BYTES", 0)
+
+    async def main(node: NodeCode) -> None:
+        node._keep(await node._open(), tree)
+        assert await node._kept_of(tree, False) == receiving.Kept("", is_pending=True)
+        waiting = asyncio.ensure_future(node._kept_of(tree, True))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        node._keeper.refuse()
+        assert await waiting == receiving.Kept("too large")
+
+    run(tmp_path, main)

@@ -20,7 +20,7 @@ from monarch_client.runner.code.manifest import BLOCK_BYTES, File, digest_of
 from monarch_client.runner.code.store import Store
 from monarch_client.runner.code.trees import Trees
 from monarch_client.runner.code_sync import messages, receiving
-from monarch_client.runner.code_sync.receiving import CodeService, Switched
+from monarch_client.runner.code_sync.receiving import CodeService, Kept, Switched
 from monarch_client.sync.scanning import ChangedMeanwhileError, Scanner, Snapshot
 from monarch_client.sync.sending import CodeSender, StreamLostError, SyncError, SyncProgress
 from monarch_client.sync.stat_cache import StatCache
@@ -54,7 +54,7 @@ class Head:
         self._executor = ThreadPoolExecutor(1)
         self._streams: list[Future[None]] = []
         self._service = CodeService(
-            self.trees, self.store, self._executor, self._switch, self._unkept
+            self.trees, self.store, self._executor, self._switch, self._kept_of
         )
 
     def connect(self) -> socket.socket:
@@ -90,8 +90,8 @@ class Head:
             self.switched.append(tree)
         return Switched(2, self.failures, {})
 
-    async def _unkept(self, _tree: str) -> str:
-        return "too large"
+    async def _kept_of(self, _tree: str, waits: bool) -> Kept:
+        return Kept("too large") if waits else Kept("", is_pending=True)
 
 
 @pytest.fixture
@@ -155,7 +155,8 @@ def test_a_tree_arrives_whole_and_the_next_one_sends_what_is_new(head, laptop):
     first = laptop.scan()
     sent = laptop.sender.send(first)
     assert (sent.files, sent.ranks, head.switched) == (3, 2, [first.tree])
-    assert sent.unkept == "too large"
+    assert (sent.unkept, sent.is_keeping) == ("", True)
+    assert laptop.sender.await_kept(first.tree) == "too large"
     assert head.trees.missing_blocks(first.tree) == []
     laptop.write("lib/model.py", "x = 2")
     (laptop.folder / "train.py").unlink()

@@ -187,6 +187,34 @@ def test_ranks_that_lose_their_parent_after_the_decision_get_it_from_the_head(
     run(tmp_path, main)
 
 
+def test_the_decision_is_reported_before_ranks_switch(tmp_path: Path) -> None:
+    async def main(cluster: CodeCluster) -> None:
+        tree = plant(cluster.nodes[0].generations.store, NEW)
+        reports: list[tuple[str, list[Model]]] = []
+        head = cluster.nodes[0].switches
+        head.on_decided = lambda decided: reports.append((decided, workdirs(cluster)))
+        await cluster.switch(tree)
+        assert reports == [(tree, [OLD] * RANKS)]
+
+    run(tmp_path, main)
+
+
+def test_ranks_get_ready_for_the_next_switch_after_a_pause_which_the_next_one_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switching, "_TIDY_AFTER_S", 60.0)
+
+    async def main(cluster: CodeCluster) -> None:
+        store = cluster.nodes[0].generations.store
+        await cluster.switch(plant(store, NEW))
+        paused = [node.switches._tidying for node in cluster.nodes.values()]
+        assert [task and task.done() for task in paused] == [False] * RANKS
+        await cluster.switch(plant(store, OLD))
+        assert all(task and task.done() for task in paused)
+
+    run(tmp_path, main)
+
+
 async def switch_around(
     cluster: CodeCluster, tree: str, meanwhile: Callable[[], Coroutine[Any, Any, None]]
 ) -> Switched:
