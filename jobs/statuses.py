@@ -233,6 +233,7 @@ class GatewayKind(TextChoices):
 
     ATTACH = "attach", "Program"
     SSH = "ssh", "Shell"
+    SYNC = "sync", "Code"
 
 
 class GatewayState(TextChoices):

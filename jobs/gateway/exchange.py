@@ -228,7 +228,7 @@ def _why_no_link(session: SessionStream, head: HeadStream | None, target: Messag
         return "Too many links."
     kind = target["kind"]
     is_known = isinstance(kind, str) and kind in _GROUPS
-    if not is_known or (session.kind == GatewayKind.SSH and kind != NODE):
+    if not is_known or (session.kind != GatewayKind.ATTACH and kind != NODE):
         return "There are no links of this kind."
     rank = number_in(target, "rank")
     if rank is None or not head.has_rank(rank, _GROUPS[kind]):

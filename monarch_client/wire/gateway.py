@@ -15,7 +15,7 @@ GatewayState: TypeAlias = Annotated[str, Meta(extra_json_schema={CHOICES: "Gatew
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySession:
-    """A session of one program, or of `mportal ssh`."""
+    """A session of one program, of `mportal ssh` or of `mportal sync`."""
 
     id: int
     attempt: Annotated[int, Meta(description="The number of the attempt that it is attached to.")]

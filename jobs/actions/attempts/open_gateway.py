@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import transaction
@@ -28,6 +29,7 @@ _LONGEST_PURPOSE = 200
 class ShellPurpose:
     """The purpose of a shell, as its user states it: the node, the command, the forwarded ports."""
 
+    kind: ClassVar = GatewayKind.SSH
     rank: int
     command: str = ""
     forwards: tuple[str, ...] = ()
@@ -45,21 +47,33 @@ class ShellPurpose:
         return {"rank": self.rank} | {name: value for name, value in given.items() if value}
 
 
+@dataclass(frozen=True, slots=True)
+class CodePurpose:
+    """The purpose of `mportal sync`: it sends code to the nodes."""
+
+    kind: ClassVar = GatewayKind.SYNC
+    text: ClassVar = ""
+    values: ClassVar[Mapping[str, Any]] = {}
+
+
+Purpose = ShellPurpose | CodePurpose
+
+
 @transaction.atomic
 def open_session(
-    actor: Actor, job: Job, shell: ShellPurpose | None = None
+    actor: Actor, job: Job, purpose: Purpose | None = None
 ) -> tuple[GatewaySession, str]:
     """Create a session in the open attempt of `job`, and return it with its ticket.
 
-    With `shell` it is of the kind SSH. ConflictError: the job does not run. TooManySessionsError:
-    at a limit.
+    Without a purpose it is of the kind ATTACH. ConflictError: the job does not run.
+    TooManySessionsError: at a limit.
     """
     require_attach(actor, job)
     # Requests for one job, and those of one user, are counted one after the other.
     keep(job)
     User.objects.select_for_update(no_key=True).get(pk=actor.user.pk)
     attempt = _attempt_of(job)
-    kind = GatewayKind.ATTACH if shell is None else GatewayKind.SSH
+    kind = GatewayKind.ATTACH if purpose is None else purpose.kind
     refuse_unreachable(job, attempt, kind)
     _refuse_too_many(actor, job)
     ticket = new_secret()
@@ -69,13 +83,14 @@ def open_session(
         token=actor.token,
         source=actor.source[:60],
         kind=kind,
-        purpose=shell.text if shell is not None else "",
+        purpose=purpose.text if purpose is not None else "",
         secret_digest=token_digest(ticket),
     )
-    stated = {"kind": kind.value, **shell.values} if shell is not None else {}
+    stated = {"kind": kind.value, **purpose.values} if purpose is not None else {}
     record(actor, "open_gateway_session", job, after={"session": session.pk, **stated})
-    purpose = f": {kind.value} to {shell.text}" if shell is not None else ""
-    note_action(job, actor, "attach", f"Gateway session {session.pk} opened{purpose}.")
+    shown = f": {kind.value}" if purpose is not None else ""
+    to = f" to {session.purpose}" if session.purpose else ""
+    note_action(job, actor, "attach", f"Gateway session {session.pk} opened{shown}{to}.")
     return session, ticket
 
 

@@ -11,7 +11,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.attempts.open_gateway import ShellPurpose, end_session, open_session
+from jobs.actions.attempts.open_gateway import (
+    CodePurpose,
+    Purpose,
+    ShellPurpose,
+    end_session,
+    open_session,
+)
 from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
@@ -34,7 +40,7 @@ class SessionBody(serializers.Serializer[Any]):
         choices=GatewayKind.choices,
         required=False,
         default=GatewayKind.ATTACH,
-        help_text="`attach`: the workers. `ssh`: shells and ports of nodes.",
+        help_text="`attach`: the workers. `ssh`: shells and ports of nodes. `sync`: code for them.",
     )
     rank = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=_LARGEST, help_text="The node, of `ssh`."
@@ -55,7 +61,9 @@ class SessionBody(serializers.Serializer[Any]):
     )
 
 
-def _shell_of(body: Mapping[str, Any]) -> ShellPurpose | None:
+def _purpose_of(body: Mapping[str, Any]) -> Purpose | None:
+    if body["kind"] == GatewayKind.SYNC:
+        return CodePurpose()
     if body["kind"] != GatewayKind.SSH:
         return None
     return ShellPurpose(body["rank"], body["command"], tuple(body["forwards"]))
@@ -80,7 +88,7 @@ class GatewaySessionListView(PortalView):
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Request a session in a running job. Its ticket is valid once, and for a minute."""
         body = self.parsed(SessionBody, request.data)
-        session, ticket = open_session(self.actor, self.job(), _shell_of(body))
+        session, ticket = open_session(self.actor, self.job(), _purpose_of(body))
         python, torchmonarch = versions_of(session.attempt_id)
         answer = GatewayTicket(
             id=session.pk,

@@ -118,6 +118,20 @@ def test_a_shell_is_opened_in_a_plain_job_and_the_audit_has_what_it_is_for(
     assert session.ended_at is None
 
 
+def test_a_sync_is_a_session_of_its_own_kind_in_the_audit_and_the_history(
+    member: Caller, job: Job
+) -> None:
+    Job.objects.update(kind=JobKind.PLAIN)
+    assert member.post(sessions_of(job), {"kind": "sync"}).status_code == 201
+    session = GatewaySession.objects.get()
+    entry = AuditEntry.objects.get(verb="open_gateway_session")
+    assert entry.after == {"session": session.pk, "kind": "sync"}
+    (row,) = member.get(sessions_of(job)).json()["results"]
+    assert (row["kind"], row["purpose"]) == ("sync", "")
+    events = member.get(f"/projects/{job.project.slug}/jobs/{job.pk}/events").json()["results"]
+    assert f"Gateway session {session.pk} opened: sync." in [each["message"] for each in events]
+
+
 def test_shells_take_the_rights_and_the_projects_permission_of_programs(
     member: Caller, viewer: Caller, project: Project, job: Job
 ) -> None:
