@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0039_user_sessions")]
+    dependencies = [("jobs", "0041_program_series")]
 
     operations = [
         migrations.AlterField(
