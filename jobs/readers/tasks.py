@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from jobs.ground import clock
-from jobs.models import Attempt, TaskReport
+from jobs.models import Attempt, Job, TaskReport
 from jobs.permissions import Actor, job_for
 from jobs.readers.chosen_attempt import chosen_attempt
 from monarch_client.wire.tasks import ContextSummary, TaskContext, TaskContexts
@@ -40,9 +40,14 @@ def job_tasks(actor: Actor, slug: str, job_id: int, number: int | None = None) -
     )
 
 
-def has_tasks(attempt: Attempt) -> bool:
-    """Whether a node of the attempt has reported a task context."""
-    return TaskReport.objects.filter(attempt=attempt).exists()
+def has_tasks(job: Job, number: int | None = None) -> bool:
+    """Whether a node has reported a task context, in any attempt or in that of a number."""
+    attempts = (
+        {"attempt__job": job}
+        if number is None
+        else {"attempt__job": job, "attempt__number": number}
+    )
+    return TaskReport.objects.filter(**attempts).exists()
 
 
 def _contexts(attempt: Attempt, *, is_over: bool) -> tuple[list[TaskContext], int]:

@@ -28,6 +28,7 @@ STATUS_COLORS = {
     "CANCELLED": "bright_black",
 }
 _TENTHS_BELOW_S = 10
+_BYTES_UNIT, _TENTHS_BELOW = 1024, 10
 _CENT = Decimal("0.01")
 _UNITS = ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h"))
 
@@ -126,6 +127,19 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
     if moment is None:
         return ""
     return duration((now or datetime.now(timezone.utc)) - moment)
+
+
+def amount(count: float) -> str:
+    """Return bytes in a readable unit: 980 B, 1.5 GiB, 80 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < _BYTES_UNIT:
+            return (
+                f"{count:.1f} {unit}"
+                if unit != "B" and count < _TENTHS_BELOW
+                else f"{count:.0f} {unit}"
+            )
+        count /= _BYTES_UNIT
+    return f"{count:.1f} TiB"
 
 
 def dollars(usd: Decimal | None) -> str:

@@ -1,35 +1,23 @@
-"""mportal top: show the load of a job's hosts, now or as last reported."""
+"""mportal top: show the load of a job's hosts, and its tasks, now or as last reported."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from monarch_client.cli.exit_codes import DETACHED, NOTHING_FOUND
 from monarch_client.cli.jobs import job_argument, project_option
-from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.output import Output, age, amount, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.task_tables import show_tasks
 from monarch_client.cli.terminal import say, tell
+from monarch_client.errors import MissingError
 from monarch_client.wire.metrics import Host, HostGpu, Hosts
 
 WATCH_S = 5.0
-_UNIT = 1024
-_TENTHS_BELOW = 10
-
-
-def amount(count: float) -> str:
-    """Return bytes in a readable unit: 980 B, 1.5 GiB, 80 GiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < _UNIT:
-            return (
-                f"{count:.1f} {unit}"
-                if unit != "B" and count < _TENTHS_BELOW
-                else f"{count:.0f} {unit}"
-            )
-        count /= _UNIT
-    return f"{count:.1f} TiB"
 
 
 def _percent(value: float | None) -> str:
@@ -93,7 +81,7 @@ def top(
     watch: bool,
     output: Output,
 ) -> None:
-    """Show the load of a job's hosts: CPU, memory, GPUs, disk, network."""
+    """Show the load of a job's hosts: CPU, memory, GPUs, disk, network; and its tasks."""
     slug, context = session.project(project), click.get_current_context()
     try:
         while True:
@@ -101,6 +89,10 @@ def top(
             if watch and output.form == "table":
                 click.clear()
             _show(found, output)
+            if output.form == "table" and not output.quiet:
+                # A portal of an earlier version has none.
+                with suppress(MissingError):
+                    show_tasks(session.client.tasks(slug, job_id, attempt=attempt))
             if not watch or found.is_final:
                 break
             session.client.connection.sleep(WATCH_S)

@@ -10,6 +10,7 @@ _TENTHS_BELOW = 10
 _SPANS = ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h"))
 _DAY_S = 86_400
 _TENTH, _LEAST_TOP = 0.1, 0.001
+_THOUSAND = 1000
 _NODE_ID = re.compile("([^<]*)<([^>]*)>")
 
 
@@ -78,3 +79,24 @@ def short_name(node_id: str) -> str:
     """Return the label of a node, without the part that makes its id unique."""
     match = _NODE_ID.match(node_id)
     return (match[1] or match[2]) if match else node_id
+
+
+def count(number: int) -> str:
+    """Format a count: "2,500"."""
+    return f"{number:,}"
+
+
+def count_of(number: int, word: str) -> str:
+    """Format a count with its word: "1 actor", "2,500 actors"."""
+    return f"{count(number)} {word}{'' if number == 1 else 's'}"
+
+
+def mean_time(seconds: float | None) -> str:
+    """Format a mean time with three digits: "25 µs", "1.25 s", "3,100 s"; a dash if unknown."""
+    if seconds is None:
+        return "–"
+    for factor, unit in ((1, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            digits = f"{seconds * factor:.3g}" if seconds < _THOUSAND else f"{seconds:,.0f}"
+            return f"{digits} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

@@ -107,6 +107,8 @@ register.filter("short_name", figures.short_name)
 register.filter("amount", figures.amount)
 register.filter("rate", figures.rate)
 register.filter("hours", figures.hours)
+register.filter("count", figures.count)
+register.filter("mean_time", figures.mean_time)
 
 
 _ICON_OF_STAGE = {

@@ -1,4 +1,4 @@
-"""The nodes of a job: a grid of all, their metrics, meshes and stack dumps."""
+"""The nodes of a job: a grid of all, their metrics, meshes, tasks and stack dumps."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from jobs.models import Job
 from jobs.permissions import Actor, job_for
 from jobs.readers.gateway_sessions import attached_programs
 from jobs.readers.nodes import job_nodes
+from jobs.readers.tasks import has_tasks
 from jobs.statuses import JobKind
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.hosts_tab import hosts_context, number_in
 from jobs.web.jobs.mesh_tab import mesh_context
 from jobs.web.jobs.stacks_tab import stacks_context
+from jobs.web.jobs.tasks_tab import tasks_context
 from jobs.web.jobs.workers_part import workers_part
 
-GRID, METRICS, MESH, STACKS = "grid", "metrics", "mesh", "stacks"
-_LABELS = {GRID: "Grid", METRICS: "Metrics", MESH: "Mesh", STACKS: "Stacks"}
+GRID, METRICS, MESH, TASKS, STACKS = "grid", "metrics", "mesh", "tasks", "stacks"
+_LABELS = {GRID: "Grid", METRICS: "Metrics", MESH: "Mesh", TASKS: "Tasks", STACKS: "Stacks"}
 # Addresses of earlier versions, each a tab of its own, and the view that replaced it.
 OLD_TABS = {"workers": GRID, "hosts": METRICS, "mesh": MESH, "stacks": STACKS}
 # The part of the address that a link to another view keeps.
@@ -46,7 +49,7 @@ def redirect_old_tab(request: HttpRequest, slug: str, job_id: int, tab: str) -> 
 def nodes_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the tab; `query` may choose a view, an attempt and a node."""
     job = job_for(actor, slug, job_id)
-    names = [name for name in _CONTEXTS if name != MESH or job.kind == JobKind.MONARCH]
+    names = [name for name in _CONTEXTS if _has_view(job, name, number_in(query, "attempt"))]
     show = query.get("show", "")
     show = show if show in names else GRID
     context = _CONTEXTS[show](actor, slug, job_id, query)
@@ -59,6 +62,13 @@ def nodes_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
         "asked_attempt": number_in(query, "attempt"),
         "is_monarch": job.kind == JobKind.MONARCH,
     }
+
+
+def _has_view(job: Job, name: str, attempt: int | None) -> bool:
+    """Whether the job has something for a view to show."""
+    if name == TASKS:
+        return has_tasks(job, attempt)
+    return name != MESH or job.kind == JobKind.MONARCH
 
 
 def _grid_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
@@ -83,5 +93,6 @@ _CONTEXTS: dict[str, Callable[[Actor, str, int, Mapping[str, str]], dict[str, An
     GRID: _grid_context,
     METRICS: hosts_context,
     MESH: mesh_context,
+    TASKS: tasks_context,
     STACKS: stacks_context,
 }

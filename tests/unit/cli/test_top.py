@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from monarch_client.cli.top import WATCH_S, amount
+from monarch_client.cli.output import amount
+from monarch_client.cli.top import WATCH_S
+from tests.task_frames import context, count
 from tests.unit.rest.fake_portal import MOMENT, ok
 
 METRICS = "GET /projects/rl/jobs/42/metrics"
+TASKS = "GET /projects/rl/jobs/42/tasks"
 GIB = 1 << 30
 
 
@@ -89,6 +92,27 @@ def test_a_job_of_which_nothing_is_known_is_reported_as_such(portal, mportal) ->
     done = mportal("top", "42")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "has not started" in done.stderr
+
+
+def test_tasks_actors_and_the_latest_failure_follow_the_hosts(portal, mportal) -> None:
+    own = {"rank": 1, "at": MOMENT, "is_silent": False}
+    rows = [count(), *(count(f"task-{number}", mean_seconds=None) for number in range(30))]
+    contexts = [{**context(tasks=rows), **own}, *({**context(), **own} for _ in range(5))]
+    found = {"attempt": 1, "is_over": False, "is_final": False, "left_out": 2}
+    portal.on(METRICS, ok(metrics(host())))
+    portal.on(TASKS, ok({**found, "contexts": contexts}))
+    done = mportal("top", "42")
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("Tasks of rank 1, process 71: 9 objects") for line in lines)
+    table = [line.split() for line in lines]
+    assert ["TASK", "PENDING", "RUNNING", "FINISHED", "FAILED", "CANCELLED", "MEAN"] in table
+    assert ["square", "4", "2", "90", "3", "1", "0.25", "s"] in table
+    assert ["counter", "Counter", "alive", "node-1", "4711", "12"] in table
+    assert ["node-1", "5", "7", "3.0", "GiB", "0", "B"] in table
+    assert "ValueError: bad number 7" in done.stdout
+    assert "Latest of 3 failures" in done.stdout
+    assert "11 more rows" in done.stderr
+    assert "4 more task contexts" in done.stderr
 
 
 def test_an_attempt_can_be_named(portal, mportal) -> None:
