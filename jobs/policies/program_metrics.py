@@ -105,6 +105,12 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
     return [_merged(points[begin : begin + size]) for begin in range(0, len(points), size)]
 
 
+def within(points: Sequence[Point], low: float, high: float, *, by_step: bool) -> list[Point]:
+    """Return the points of a window of steps, or of time; both ends included."""
+    place = _STEP_OF_POINT if by_step else _AT
+    return [point for point in points if low <= point[place] <= high]
+
+
 def columns_of(points: Sequence[Point]) -> dict[str, list[Any]]:
     """Return the points column by column: `t`, `steps` and `values`."""
     columns = {"t": _AT, "steps": _STEP_OF_POINT, "values": _VALUE}

@@ -71,6 +71,11 @@ def bounded(points: list[Point], step_s: float, most: int) -> tuple[list[Point],
     return points, step_s
 
 
+def within(points: Sequence[Point], low: float, high: float) -> list[Point]:
+    """Return the points of a window of time, both ends included."""
+    return [point for point in points if low <= point[_AT] <= high]
+
+
 def columns_of(points: Sequence[Point]) -> dict[str, list[Any]]:
     """Return the points column by column; `t`, and of the GPUs `gpu` and `gpu_memory` by index."""
     gpus = max((len(point[_GPU_USE]) for point in points), default=0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jobs.logs.lines import moment_of
 from jobs.models import ProgramSeries
 from jobs.permissions import Actor, job_for
-from jobs.policies.program_metrics import MOST_SERIES, columns_of, thinned
+from jobs.policies.program_metrics import MOST_SERIES, columns_of, thinned, within
 from jobs.readers.chosen_attempt import chosen_attempt
 from monarch_client.wire import metrics as wire
 
@@ -19,7 +19,8 @@ MOST_POINTS_OF_ANSWER = 20_000
 class SeriesChoice:
     """A choice of attempt (by number; None: the newest), of a metric's history, and of a rank.
 
-    `all_histories`: those of all metrics, within `points`.
+    `all_histories`: those of all metrics, in at most `points`, and within a window of time, or of
+    steps with `by_step`.
     """
 
     attempt: int | None = None
@@ -27,6 +28,8 @@ class SeriesChoice:
     rank: int | None = None
     all_histories: bool = False
     points: int = MOST_POINTS_OF_ANSWER
+    window: tuple[float, float] | None = None
+    by_step: bool = False
 
 
 def program_metrics(
@@ -57,12 +60,15 @@ def program_metrics(
         is_over=is_over,
         is_final=is_over and (job.is_final or choice.attempt is not None),
         is_full=is_full,
-        series=[_series(row, points) for row in found],
+        series=[_series(row, points, choice) for row in found],
     )
 
 
-def _series(row: ProgramSeries, points: int) -> wire.ProgramSeries:
-    history = thinned([*row.old, *row.recent], points) if points else []
+def _series(row: ProgramSeries, points: int, choice: SeriesChoice) -> wire.ProgramSeries:
+    history = [*row.old, *row.recent] if points else []
+    if choice.window:
+        history = within(history, *choice.window, by_step=choice.by_step)
+    history = thinned(history, points)
     return wire.ProgramSeries(
         name=row.name,
         rank=row.rank,

@@ -11,6 +11,7 @@ from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
     array_pages,
     bulk_pages,
+    charts_tab,
     job_actions,
     job_pages,
     nodes_tab,
@@ -112,6 +113,8 @@ urlpatterns = [
     path(f"{_ARRAY}/rerun-failed", array_pages.rerun, name="array_rerun_failed"),
     path(_JOB, job_pages.page, name="job"),
     path(f"{_JOB}/live", job_pages.live, name="job_live"),
+    path(f"{_JOB}/charts/live", charts_tab.live, name="job_charts_live"),
+    path(f"{_JOB}/log-at", charts_tab.log_at, name="job_log_at"),
     path(f"{_JOB}/nodes/live", nodes_tab.live, name="job_nodes_live"),
     path(f"{_JOB}/stacks/ask", stacks_tab.ask, name="stacks"),
     path(f"{_JOB}/cancel", job_actions.cancel, name="cancel"),

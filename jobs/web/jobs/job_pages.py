@@ -22,6 +22,7 @@ from jobs.statuses import EVIDENCE, JobKind, JobStatus, StageName, WaitReason
 from jobs.web.base.access import signed_in
 from jobs.web.base.forms import EXTENSIONS
 from jobs.web.base.frame import render_page
+from jobs.web.jobs.charts_tab import charts_context
 from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
@@ -31,9 +32,12 @@ from monarch_client.wire.jobs import Event
 TABS = (
     ("log", "Log"),
     ("events", "Events"),
+    ("charts", "Charts"),
     ("nodes", "Nodes"),
     ("spec", "Spec"),
 )
+# The tabs that are requested when they are opened.
+_CONTEXTS = {"charts": charts_context, "nodes": nodes_context}
 EVENTS_SHOWN = 1000
 RANKS_AS_CHIPS = 16
 MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
@@ -73,8 +77,8 @@ def page(
         raise Http404("A job has no such page.")
     context = page_context(actor, slug, job_id, request.GET)
     project = project_for(actor, slug)
-    if tab == "nodes":
-        context |= nodes_context(actor, slug, job_id, request.GET)
+    if tab in _CONTEXTS:
+        context |= _CONTEXTS[tab](actor, slug, job_id, request.GET)
     context |= {"tab": tab, "tabs": TABS, "project": project, "nav": "jobs"}
     return render_page(request, actor, "jobs/page.html", context, project=project)
 

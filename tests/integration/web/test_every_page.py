@@ -57,6 +57,7 @@ PROJECT_PAGES = [
     "/rl/new-schedule",
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/spec",
+    "/rl/jobs/{job}/charts",
     "/rl/jobs/{job}/nodes",
     "/rl/jobs/{job}/nodes?show=metrics",
     "/rl/jobs/{job}/nodes?show=stacks",

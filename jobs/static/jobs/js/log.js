@@ -63,7 +63,7 @@ const reader = new Reader(view, source, {
   },
   reveal: (element) => folds.reveal(element),
 });
-const named = new NamedLines(parts.list);
+const named = new NamedLines(parts.list, panel.querySelector("[data-charts-at]"));
 const find = new Find(panel, parts.list, source, {
   show: (place) => reader.show(place),
   top: () => (view.following ? null : reader.top),

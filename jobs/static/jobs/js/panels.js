@@ -44,6 +44,8 @@ function keepFresh(panel) {
     refresh();
   });
 
+  // Another script has changed the address.
+  panel.addEventListener("address-changed", refresh);
   new MutationObserver(() => isSeen() && refresh()).observe(panel, { attributeFilter: ["hidden"] });
   document.addEventListener("visibilitychange", () => isSeen() && !isFinal() && refresh());
   // What changed of the job may have changed its nodes.

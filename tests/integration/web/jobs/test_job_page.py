@@ -181,14 +181,14 @@ def test_nodes_events_and_spec_are_on_the_page_without_any_script(viewer, failed
     assert "name: hello run: echo hello" in page
 
 
-@pytest.mark.parametrize("tab", ["log", "events", "nodes", "spec"])
+@pytest.mark.parametrize("tab", ["log", "events", "charts", "nodes", "spec"])
 def test_each_tab_has_an_address_that_opens_it(viewer, failed, tab):
     html = viewer.get(f"/rl/jobs/{failed.pk}/{tab}").content.decode()
     opening = html[html.index(f'id="panel-{tab}"') :].split(">", 1)[0]
     assert "hidden" not in opening
-    assert html.count('role="tabpanel"') == 4
+    assert html.count('role="tabpanel"') == 5
     assert (
-        sum(" hidden" in part.split(">", 1)[0] for part in html.split('role="tabpanel"')[1:]) == 3
+        sum(" hidden" in part.split(">", 1)[0] for part in html.split('role="tabpanel"')[1:]) == 4
     )
 
 

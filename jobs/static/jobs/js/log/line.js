@@ -34,6 +34,7 @@ export function lineElement(line, { rankColumn }) {
   item.id = anchorOf(line);
   item.className = line.stream;
   item.dataset.place = placeOf(line);
+  item.dataset.at = Date.parse(line.at);
   item.dataset.source = `${line.attempt} ${line.rank} ${line.stream}`;
   const number = document.createElement("a");
   number.className = "n";

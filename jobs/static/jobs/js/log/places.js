@@ -33,8 +33,10 @@ export function namedLines(hash) {
 
 // Lines that the address names stand out; a click on a number names one, with shift a range.
 export class NamedLines {
-  constructor(list) {
+  // `charts`: a link to the charts, which leads to the time of the first of the lines.
+  constructor(list, charts) {
     this.list = list;
+    this.charts = charts;
     this.anchor = null; // where a range begins
     this.named = namedLines(location.hash);
     list.addEventListener("click", (event) => this.#clicked(event));
@@ -55,6 +57,7 @@ export class NamedLines {
       const own = numbersOf(element);
       if (own.attempt === attempt && own.line >= line && own.line <= to)
         element.classList.add("target");
+      if (own.attempt === attempt && own.line === line) this.#link(attempt, element);
     }
   }
 
@@ -64,6 +67,11 @@ export class NamedLines {
     history.replaceState(null, "", `#${anchorOf(place)}${range}`);
     this.read();
     return place;
+  }
+
+  #link(attempt, element) {
+    this.charts.search = new URLSearchParams({ attempt, at: element.dataset.at });
+    this.charts.hidden = false;
   }
 
   #clicked(event) {
