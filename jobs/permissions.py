@@ -47,6 +47,7 @@ class Verb(Enum):
     MANAGE_CLUSTERS = "manage clusters"
     MANAGE_OWN_SCHEDULES = "make and change your own schedules"
     MANAGE_SCHEDULES = "change others' schedules"
+    MANAGE_TEMPLATES = "save and delete templates"
     LIST_SECRETS = "see the names of secrets"
     MANAGE_SECRETS = "set and delete secrets"
     MANAGE_MEMBERS = "manage members"
@@ -78,6 +79,7 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.MANAGE_CLUSTERS: Role.MAINTAINER,
     Verb.MANAGE_OWN_SCHEDULES: Role.MEMBER,
     Verb.MANAGE_SCHEDULES: Role.MAINTAINER,
+    Verb.MANAGE_TEMPLATES: Role.MAINTAINER,
     Verb.LIST_SECRETS: Role.MEMBER,
     Verb.MANAGE_SECRETS: Role.MAINTAINER,
     Verb.MANAGE_MEMBERS: Role.ADMIN,
@@ -250,6 +252,20 @@ def require_sharing(actor: Actor) -> None:
         raise PermissionDeniedError(
             "Projects, queues, pools, quotas and weights are set by administrators of this "
             "installation, with a token that reaches all projects and may write. Ask one of them."
+        )
+
+
+def may_manage_shared_templates(actor: Actor) -> bool:
+    """Whether `actor` saves and deletes the templates of all projects."""
+    return _may_change_installation(actor)
+
+
+def require_shared_templates(actor: Actor) -> None:
+    """Raise PermissionDeniedError unless `actor` may save templates of all projects."""
+    if not may_manage_shared_templates(actor):
+        raise PermissionDeniedError(
+            "Templates of all projects are saved by administrators of this installation, with a "
+            "token that reaches all projects and may write. Save it in a project instead."
         )
 
 

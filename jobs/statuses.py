@@ -194,6 +194,14 @@ class JobKind(TextChoices):
     PLAIN = "plain", "Plain job"
 
 
+class TemplateScope(TextChoices):
+    """The projects that can use a template."""
+
+    PROJECT = "project", "This project"
+    INSTALLATION = "installation", "All projects"
+    BUILT_IN = "built-in", "Built in"
+
+
 class OverlapPolicy(TextChoices):
     """The policy of a schedule whose time has come while a job that it made has not ended."""
 

@@ -20,6 +20,7 @@ from jobs.models import (
     Project,
     Queue,
     Schedule,
+    TemplateVersion,
     User,
 )
 from jobs.models.api_token import token_digest
@@ -113,6 +114,28 @@ def make_schedule(project: Project | None = None, name: str = "nightly", **field
     if not fields.get("paused"):
         defaults["next_at"] = timezone.now() + timedelta(days=365)
     return Schedule.objects.create(project=project, name=name, **{**defaults, **fields})
+
+
+TEMPLATE = """\
+name: grid
+title: Hello on several nodes
+about: Says hello on every node.
+parameters:
+  nodes: {type: integer, title: Nodes, about: Machines., minimum: 1, maximum: 8, default: 2}
+  word: {title: Word, default: hello}
+---
+# A comment of the template.
+name: grid
+num_nodes: ${{ nodes }}
+run: |
+  echo ${{ word }} from node $SKYPILOT_NODE_RANK
+"""
+
+
+def make_template(project: Project | None, name: str = "grid", **fields: Any) -> TemplateVersion:
+    """Create a template with parameters `nodes` and `word`; without a project, for all."""
+    fields.setdefault("source", TEMPLATE.replace("grid", name) + "# An older text.\n")
+    return TemplateVersion.objects.create(project=project, name=name, **fields)
 
 
 def make_array(project: Project, **fields: Any) -> JobArray:

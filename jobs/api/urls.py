@@ -30,6 +30,7 @@ from jobs.api.logs.log_stream import log_stream
 from jobs.api.overview import overview_views
 from jobs.api.projects import member_views, project_views, secret_views
 from jobs.api.queue import queue_views
+from jobs.api.templates import template_views
 from jobs.api.usage import budget_view, usage_view
 
 app_name = "api"
@@ -38,6 +39,7 @@ register_converter(NameConverter, "name")
 _PROJECT = "projects/<slug:slug>"
 _JOB = f"{_PROJECT}/jobs/<int:job_id>"
 _SCHEDULE = f"{_PROJECT}/schedules/<slug:schedule_name>"
+_TEMPLATE = f"{_PROJECT}/templates/<slug:template_name>"
 _ARRAY = f"{_PROJECT}/arrays/<int:array_id>"
 
 urlpatterns = [
@@ -138,6 +140,24 @@ urlpatterns = [
         name="schedule_resume",
     ),
     path(f"{_SCHEDULE}/actions/run", schedule_views.ScheduleRunView.as_view(), name="schedule_run"),
+    path(f"{_PROJECT}/templates", template_views.TemplateListView.as_view(), name="templates"),
+    path(_TEMPLATE, template_views.TemplateDetailView.as_view(), name="template"),
+    path(
+        f"{_TEMPLATE}/actions/fill-in",
+        template_views.TemplateFillView.as_view(),
+        name="template_fill_in",
+    ),
+    path(
+        f"{_TEMPLATE}/actions/run",
+        template_views.TemplateRunView.as_view(),
+        name="template_run",
+    ),
+    path("templates", template_views.SharedTemplateListView.as_view(), name="shared_templates"),
+    path(
+        "templates/<slug:template_name>",
+        template_views.SharedTemplateDetailView.as_view(),
+        name="shared_template",
+    ),
     path(f"{_PROJECT}/plan", plan_views.PlanView.as_view(), name="plan"),
     path(f"{_PROJECT}/clusters", cluster_views.ClusterListView.as_view(), name="clusters"),
     path(

@@ -19,6 +19,7 @@ from jobs.models import (
     Quota,
     Schedule,
     StrayCluster,
+    TemplateVersion,
     Upload,
     User,
 )
@@ -35,6 +36,7 @@ _KINDS: dict[type[Model], str] = {
     Quota: "quota",
     Schedule: "schedule",
     StrayCluster: "cluster",
+    TemplateVersion: "template",
     Upload: "upload",
     User: "user",
 }

@@ -42,6 +42,7 @@ from jobs.models.sign_in_link import SignInLink
 from jobs.models.stack_dump import StackDump
 from jobs.models.stray_cluster import StrayCluster
 from jobs.models.task_report import TaskReport
+from jobs.models.template_version import TemplateVersion
 from jobs.models.upload import Upload
 from jobs.models.use_account import UseAccount
 from jobs.models.user import User
@@ -91,6 +92,7 @@ __all__ = [
     "StackDump",
     "StrayCluster",
     "TaskReport",
+    "TemplateVersion",
     "Upload",
     "UseAccount",
     "User",

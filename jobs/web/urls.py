@@ -26,6 +26,7 @@ from jobs.web.jobs import (
 from jobs.web.overview import overview_page, overview_stream
 from jobs.web.projects import member_pages, project_pages, secret_pages
 from jobs.web.queue import queue_page
+from jobs.web.templates import template_pages
 from jobs.web.usage import usage_page
 
 app_name = "web"
@@ -100,6 +101,14 @@ urlpatterns = [
     path(f"{_SCHEDULE}/resume", schedule_pages.resume, name="resume_schedule"),
     path(f"{_SCHEDULE}/run", schedule_pages.run, name="run_schedule"),
     path(f"{_SCHEDULE}/delete", schedule_pages.delete, name="delete_schedule"),
+    path("<slug:slug>/templates", template_pages.templates, name="templates"),
+    path("<slug:slug>/new-template", template_pages.edit, name="edit_template"),
+    path("<slug:slug>/templates/<slug:template_name>", template_pages.page, name="template"),
+    path(
+        "<slug:slug>/templates/<slug:template_name>/delete",
+        template_pages.delete,
+        name="delete_template",
+    ),
     path("<slug:slug>/jobs", table_page.job_table_page, name="jobs"),
     path("<slug:slug>/jobs/stream", table_stream.job_table_stream, name="jobs_stream"),
     path("<slug:slug>/jobs/live", table_page.live, name="jobs_live"),

@@ -67,6 +67,10 @@ schedules = _completer(
     lambda client, project: [(each.name, each.cron) for each in client.schedules(project)],
     in_project=True,
 )
+templates = _completer(
+    lambda client, project: [(each.name, each.title) for each in client.templates(project)],
+    in_project=True,
+)
 secrets = _completer(
     lambda client, project: [(each.name, "") for each in client.secrets(project)], in_project=True
 )

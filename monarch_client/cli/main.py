@@ -29,6 +29,7 @@ class PortalGroup(LazyGroup):
             "submit": "submit:submit",
             "run": "submit:run",
             "plan": "machines:plan",
+            "template": "templates:template",
             "schedule": "schedules:schedule",
         },
         "Watch jobs": {

@@ -87,12 +87,7 @@ def submit(session: Session, /, **options: Any) -> None:
     submissions = [
         each for source in sources for each in _submissions(session, source, is_verbose=is_verbose)
     ]
-    if options.pop("is_dry"):
-        _show_travels(submissions, options["envs"], options["output"])
-    elif len(submissions) == 1:
-        submissions[0].make(**options)
-    else:
-        _make_all(session, submissions, **options)
+    send(session, submissions, **options)
 
 
 def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator[Submission]:
@@ -101,6 +96,18 @@ def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator
     base = Path.cwd() if source == "-" else Path(source).parent
     for document in documents_in(text):
         yield Submission(session, document, source, base, is_verbose=is_verbose)
+
+
+def send(
+    session: Session, submissions: Sequence[Submission], *, is_dry: bool, **options: Any
+) -> None:
+    """Submit the specifications together; with `is_dry` list their files instead."""
+    if is_dry:
+        _show_travels(submissions, options["envs"], options["output"])
+    elif len(submissions) == 1:
+        submissions[0].make(**options)
+    else:
+        _make_all(session, submissions, **options)
 
 
 def _show_travels(submissions: Sequence[Submission], envs: dict[str, str], output: Output) -> None:

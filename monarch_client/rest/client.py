@@ -24,6 +24,7 @@ from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.project_calls import ProjectCalls
 from monarch_client.rest.queue_calls import QueueCalls
 from monarch_client.rest.schedule_calls import ScheduleCalls
+from monarch_client.rest.template_calls import TemplateCalls
 from monarch_client.rest.user_calls import UserCalls
 
 # Packing is quick to send, slow to check: an upload may take its time to be answered.
@@ -40,6 +41,7 @@ class PortalClient(
     QueueCalls,
     ScheduleCalls,
     UserCalls,
+    TemplateCalls,
 ):
     """One user of one portal. `options` are those of `Connection`."""
 

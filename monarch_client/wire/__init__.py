@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         schedules,
         stacks,
         tasks,
+        templates,
         users,
         values,
     )
@@ -60,6 +61,7 @@ __all__ = [
     "schedules",
     "stacks",
     "tasks",
+    "templates",
     "users",
     "values",
 ]

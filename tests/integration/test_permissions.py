@@ -35,6 +35,7 @@ ALLOWED = {
     Verb.MANAGE_CLUSTERS: {"maintainer", "admin"},
     Verb.MANAGE_OWN_SCHEDULES: {"member", "maintainer", "admin"},
     Verb.MANAGE_SCHEDULES: {"maintainer", "admin"},
+    Verb.MANAGE_TEMPLATES: {"maintainer", "admin"},
     Verb.LIST_SECRETS: {"member", "maintainer", "admin"},
     Verb.MANAGE_SECRETS: {"maintainer", "admin"},
     Verb.MANAGE_MEMBERS: {"admin"},

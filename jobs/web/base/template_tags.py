@@ -29,6 +29,7 @@ from jobs.statuses import (
     ProjectState,
     Role,
     StopReason,
+    TemplateScope,
     WaitReason,
     WorkerStatus,
 )
@@ -282,6 +283,7 @@ _WORDS: dict[str, type[TextChoices]] = {
     "gateway": GatewayState,
     "kind": JobKind,
     "role": Role,
+    "template_scope": TemplateScope,
     "project_state": ProjectState,
     "on_spent": OnSpent,
     "overlap": OverlapPolicy,

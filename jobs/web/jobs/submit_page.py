@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from jobs.actions.jobs.submit import expect_job
 from jobs.actions.jobs.submit_documents import submit_documents
 from jobs.errors import ConflictError, InvalidSpecError, NotFoundError, StorageFullError
-from jobs.models import Job
+from jobs.models import Job, Project
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.readers.job_page import job_detail
 from jobs.web.base.access import signed_in
@@ -37,14 +37,26 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     if request.method == "POST":
         source = request.POST.get("source", "").replace("\r\n", "\n")
         try:
-            jobs = submit_documents(actor, project, source, idempotency_key=_key(request))
+            jobs = submit_documents(actor, project, source, idempotency_key=submitted_key(request))
         except InvalidSpecError as error:
             errors = error.data.get("errors", [])
         except (StorageFullError, ConflictError) as error:
             messages.error(request, error.message)
             status = error.http_status
         else:
-            return redirect(_url_of(slug, jobs))
+            return redirect(url_of_jobs(slug, jobs))
+    return submit_form(request, actor, project, source, errors, status)
+
+
+def submit_form(
+    request: HttpRequest,
+    actor: Actor,
+    project: Project,
+    source: str,
+    errors: Sequence[dict[str, Any]] = (),
+    status: int = 200,
+) -> HttpResponse:
+    """Render the editor with this text and what is wrong with it."""
     context: dict[str, Any] = {
         "project": project,
         "nav": "jobs",
@@ -64,7 +76,7 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     )
 
 
-def _url_of(slug: str, jobs: Sequence[Job]) -> str:
+def url_of_jobs(slug: str, jobs: Sequence[Job]) -> str:
     """Return the page of what was submitted: the job's, its array's, or that of all jobs."""
     arrays = {job.array_id for job in jobs}
     if len(jobs) == 1:
@@ -88,7 +100,7 @@ def _source_of(actor: Actor, slug: str, job_id: str) -> str:
     return job_detail(actor, slug, int(job_id)).spec_source
 
 
-def _key(request: HttpRequest) -> str | None:
+def submitted_key(request: HttpRequest) -> str | None:
     """Return the key that the page's script sends, new for each visit: two clicks are one job."""
     key = request.POST.get("key", "")[:MAX_KEY_LENGTH]
     return key if key.isprintable() and key else None

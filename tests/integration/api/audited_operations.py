@@ -27,12 +27,14 @@ from jobs.models import (
 from jobs.permissions import Actor
 from jobs.statuses import Carrier, ClusterStatus, JobKind, JobStatus, Role
 from tests.factories import (
+    TEMPLATE,
     make_array,
     make_attempt,
     make_job,
     make_member,
     make_schedule,
     make_spec,
+    make_template,
     make_token,
     make_user,
 )
@@ -136,6 +138,14 @@ def of_archived(project: Project, _user: User) -> Parts:
     return {}
 
 
+def of_template(project: Project, _user: User) -> Parts:
+    return {"template_name": make_template(project, "grid").name}
+
+
+def of_shared_template(_project: Project, _user: User) -> Parts:
+    return {"template_name": make_template(None, "grid").name}
+
+
 def of_token(_project: Project, user: User) -> Parts:
     return {"token_id": make_token(user)[0].pk}
 
@@ -212,6 +222,13 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("post", "cluster_extend"): Operation("cluster_extend", {"duration": "1h"}, of_cluster),
     ("post", "cluster_stop"): Operation("cluster_stop", needs=of_cluster),
     ("post", "any_cluster_down"): Operation("cluster_down", needs=of_stray),
+    ("put", "template"): Operation("save_template", {"source": TEMPLATE}, of_template),
+    ("delete", "template"): Operation("delete_template", needs=of_template),
+    ("post", "template_run"): Operation("submit", {"values": {"nodes": 1}}, of_template),
+    ("put", "shared_template"): Operation(
+        "save_template", {"source": TEMPLATE}, of_shared_template
+    ),
+    ("delete", "shared_template"): Operation("delete_template", needs=of_shared_template),
     ("put", "cloud"): Operation("add_cloud", {**AWS_PAIR, "secret_access_key": SECRET}),
     ("delete", "cloud_entry"): Operation("remove_cloud"),
     ("put", "pool"): Operation("set_pool", {"backend": "fake", "caps": {"nodes": 8}}),
@@ -223,6 +240,11 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("put", "weight"): Operation("set_weight", {"weight": 2}),
 }
 # They answer a POST and change nothing that a caller decides.
-CHANGE_NOTHING = {("post", "validate"), ("post", "plan"), ("post", "cloud_check")}
+CHANGE_NOTHING = {
+    ("post", "template_fill_in"),
+    ("post", "validate"),
+    ("post", "plan"),
+    ("post", "cloud_check"),
+}
 # A runner's reports are no actions of a user.
 OF_RUNNERS = {("post", "frames"), ("put", "code")}

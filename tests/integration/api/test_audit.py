@@ -84,5 +84,7 @@ def test_an_operation_writes_one_entry_without_secrets(
 def test_what_changes_nothing_writes_no_entry(
     operation: tuple[str, str], project: Project, root: Caller
 ) -> None:
-    call(root, operation, {}, {"spec": {"run": "true"}})
+    parts = {"template_name": "hello-mesh"}
+    body = {} if operation[1] == "template_fill_in" else {"spec": {"run": "true"}}
+    call(root, operation, parts, body)
     assert not AuditEntry.objects.exists()

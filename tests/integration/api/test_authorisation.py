@@ -20,6 +20,7 @@ from tests.factories import (
     make_member,
     make_project,
     make_schedule,
+    make_template,
     make_user,
 )
 from tests.integration.api.conftest import Caller, caller_for
@@ -112,6 +113,16 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "schedule_pause"): "maintainer",  # likewise
     ("post", "schedule_resume"): "maintainer",  # likewise
     ("post", "schedule_run"): "maintainer",  # likewise
+    ("get", "templates"): "viewer",
+    ("get", "template"): "viewer",
+    ("put", "template"): "maintainer",
+    ("delete", "template"): "maintainer",
+    ("post", "template_fill_in"): "viewer",
+    ("post", "template_run"): "member",
+    ("get", "shared_templates"): SIGNED_IN,
+    ("get", "shared_template"): SIGNED_IN,
+    ("put", "shared_template"): SIGNED_IN,  # and administrators alone: test_templates
+    ("delete", "shared_template"): SIGNED_IN,
     ("post", "plan"): "member",
     ("get", "clusters"): "viewer",
     ("post", "cluster_down"): "maintainer",
@@ -199,6 +210,7 @@ def job(project: Project) -> Job:
     Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
     make_member(project, Role.VIEWER, username="vic")
     make_schedule(project, "nightly")
+    make_template(project, "grid")
     make_array(project, pk=ARRAY_ID)
     return make_job(project, status=JobStatus.SUCCEEDED)
 
@@ -236,6 +248,7 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "kind": "aws",
         "cluster_name": "mpx",
         "schedule_name": "nightly",
+        "template_name": "grid",
     }
     path = re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), route_of(name))
     response = caller.send(method.upper(), f"/{path}", BODIES.get(operation, {}))

@@ -96,6 +96,12 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "resume_schedule"): "maintainer",  # as above
     ("post", "run_schedule"): "maintainer",  # as above
     ("post", "delete_schedule"): "maintainer",  # as above
+    ("get", "templates"): "viewer",
+    ("get", "template"): "viewer",
+    ("post", "template"): "member",
+    ("get", "edit_template"): "maintainer",
+    ("post", "edit_template"): "maintainer",
+    ("post", "delete_template"): "maintainer",
     ("get", "jobs"): "viewer",
     ("get", "jobs_stream"): "viewer",
     ("get", "jobs_live"): "viewer",

@@ -29,12 +29,14 @@ from jobs.models import (
 )
 from jobs.statuses import JobStatus, Role
 from tests.factories import (
+    TEMPLATE,
     make_array,
     make_attempt,
     make_job,
     make_member,
     make_project,
     make_schedule,
+    make_template,
     make_token,
     make_user,
 )
@@ -84,6 +86,7 @@ def job(project: Project) -> Job:
     ProjectSecret.objects.create(project=project, name="A", ciphertext=b"")
     Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
     make_schedule(project, "nightly")
+    make_template(project, "grid")
     make_array(project, pk=ARRAY_ID)
     job = make_job(project, status=JobStatus.SUCCEEDED)
     attempt = make_attempt(job, ended_at=timezone.now())
@@ -149,14 +152,15 @@ def form(name: str) -> dict[str, str]:
         "admin_quotas": {"project": "rl", "caps": "jobs=2"},
         "admin_quota": {"caps": "jobs=2"},
         "change_user": {"change": "grant"},
+        "edit_template": {"source": TEMPLATE},
         "tokens": {"name": "laptop", "days": "30"},
     }.get(name, {})
 
 
 def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
-             "schedule_name": "nightly", "session_id": SESSION_ID, "username": "vic",
-             "name": "night", "quota_id": 1}  # fmt: skip
+             "schedule_name": "nightly", "template_name": "grid", "session_id": SESSION_ID,
+             "username": "vic", "name": "night", "quota_id": 1}  # fmt: skip
     parts["array_id"] = ARRAY_ID
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 

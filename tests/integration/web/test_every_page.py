@@ -19,6 +19,7 @@ from tests.factories import (
     make_member,
     make_project,
     make_schedule,
+    make_template,
     make_user,
 )
 from tests.integration.web.conftest import browser_of
@@ -55,6 +56,9 @@ PROJECT_PAGES = [
     "/rl/schedules",
     "/rl/schedules/nightly",
     "/rl/new-schedule",
+    "/rl/templates",
+    "/rl/templates/grid",
+    "/rl/new-template",
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/spec",
     "/rl/jobs/{job}/charts",
@@ -78,6 +82,7 @@ def rendered() -> dict[str, Any]:
     make_schedule(project, "nightly", spec_source="run: '<b>'").runs.create(
         slot=job.created_at, outcome="submitted", job=job
     )
+    make_template(project)
     found = {}
     for path in PAGES:
         client = Client() if path.startswith("/sign-in") else admin

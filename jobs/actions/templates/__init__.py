@@ -1,0 +1,1 @@
+"""Actions on templates: save, delete, fill in and run them."""

@@ -1,0 +1,1 @@
+"""Templates over REST."""

@@ -1,0 +1,1 @@
+"""Templates of jobs: those of a project, those of the installation, and those that are built in."""
