@@ -15,7 +15,7 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 TORCH_VERSION := 2.13.0+cpu
-TORCH := .cache/torch-$(TORCH_VERSION)
+TORCH := .cache/torch-$(TORCH_VERSION)-sympy
 
 .DEFAULT_GOAL := help
 # Tests that need neither root nor a browser, and break nothing.
@@ -95,7 +95,8 @@ tensors: setup $(TORCH) ## Run the tests that need torch, which is installed onc
 $(TORCH): | $(INSTALLED)
 	@echo "Installing torch for make tensors (once) ..."
 	@rm -rf $@.new
-	@$(BIN)/python -m pip install --quiet --no-deps --target $@.new torch==$(TORCH_VERSION) || { echo "If pip" \
+	@$(BIN)/python -m pip install --quiet --no-deps --target $@.new torch==$(TORCH_VERSION) \
+		sympy==1.14.0 mpmath==1.3.0 || { echo "If pip" \
 		"finds no torch for CPUs: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make tensors"; exit 1; }
 	@mv $@.new $@
 

@@ -29,7 +29,7 @@ class FoundTemplate:
 
 def templates_for(project: Project | None) -> list[FoundTemplate]:
     """Return the templates that `project` can use, by name; without a project the shared ones."""
-    found = dict(_built_in())
+    found = dict(built_in_templates())
     for scope, owner in reversed(_scopes(project)):
         rows = TemplateVersion.objects.of_scope(owner).newest().select_related("saved_by")
         found |= {row.name: _stored(scope, row) for row in rows}
@@ -49,7 +49,7 @@ def template_named(project: Project | None, name: str, number: int | None = None
         if row is None:
             raise NotFoundError(f"Template {name} has no version {number}.")
         return _stored(scope, row)
-    built_in = _built_in().get(name)
+    built_in = built_in_templates().get(name)
     if built_in is None or number not in {None, 1}:
         where = f"in project {project.slug}" if project else "of all projects"
         raise NotFoundError(f"There is no template {name} {where}.")
@@ -67,7 +67,7 @@ def _stored(scope: TemplateScope, row: TemplateVersion) -> FoundTemplate:
 
 
 @cache
-def _built_in() -> dict[str, FoundTemplate]:
+def built_in_templates() -> dict[str, FoundTemplate]:
     """Return the templates that come with the portal, by name."""
     folder = files("jobs.templating") / "shipped"
     texts = sorted(

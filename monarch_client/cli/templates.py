@@ -97,7 +97,7 @@ def template_show(
 
 
 @template.command("run")
-@name_argument
+@click.argument("template_name", metavar="NAME", shell_complete=completion.templates)
 @click.option(
     "--param", "-P", "values", multiple=True, metavar="NAME=VALUE", callback=_values,
     help="Set a parameter; NAME=@FILE takes a file's content. Repeatable.",
@@ -110,20 +110,21 @@ def template_show(
 def template_run(
     session: Session,
     /,
-    name: str,
+    template_name: str,
     values: dict[str, str],
     version: int | None,
     **options: Any,
 ) -> None:
     """Submit a job from a template, with the defaults of parameters that are not set."""
     slug = options["project"] = session.project(options["project"])
-    text = session.client.fill_in_template(slug, name, values, version)
+    text = session.client.fill_in_template(slug, template_name, values, version)
     if options.pop("is_print"):
         say(text.rstrip("\n"))
         return
     documents = documents_in(text)
     here = Path.cwd()
-    send(session, [Submission(session, each, name, here) for each in documents], **options)
+    submissions = [Submission(session, each, template_name, here) for each in documents]
+    send(session, submissions, **options)
 
 
 @template.command("save")

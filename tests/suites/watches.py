@@ -34,6 +34,7 @@ WATCHES: dict[str, tuple[str, ...]] = {
     "tests/acceptance/test_schedules.py": ("jobs/reconcilers",),
     "tests/acceptance/test_secrets.py": ("jobs/logs",),
     "tests/acceptance/test_stacks.py": ("monarch_client/runner",),
+    "tests/acceptance/test_templates.py": ("jobs/templating", "monarch_client/spec"),
     "tests/browser": ("jobs/static", "jobs/web", "templates"),
     "tests/cluster": ("monarch_client/skypilot",),
     "tests/cluster/test_portal_losses.py": ("jobs/reconcilers",),
