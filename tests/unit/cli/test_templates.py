@@ -48,9 +48,9 @@ def test_a_filled_template_is_submitted_with_the_options_of_submit(mportal, port
     run = ("template", "run", "train", "-P", "nodes=4", "-P", f"data=@{values}", "-V", "2")
     result = mportal(*run, "--name", "b")
     assert (result.exit_code, "Job 7" in result.stdout) == (0, True), result.stderr
-    asked, sent = (json.loads(each.content) for each in portal.requests)
-    assert asked == {"values": {"nodes": "4", "data": "s3://bucket"}, "version": 2}
-    assert 'name: "b"' in sent["spec"]
+    asked, sent = (each.content.decode() for each in portal.requests)
+    assert json.loads(asked) == {"values": {"nodes": "4", "data": "s3://bucket"}, "version": 2}
+    assert sent.startswith('name: "b"')
     assert mportal(*run, "--print").stdout == "name: a\nrun: echo hello\n"
     assert len(portal.requests) == 3
 
