@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0040_task_report'),
+        ('jobs', '0041_program_series'),
     ]
 
     operations = [
