@@ -250,22 +250,8 @@ def require_sharing(actor: Actor) -> None:
     """
     if not may_share(actor):
         raise PermissionDeniedError(
-            "Projects, queues, pools, quotas and weights are set by administrators of this "
-            "installation, with a token that reaches all projects and may write. Ask one of them."
-        )
-
-
-def may_manage_shared_templates(actor: Actor) -> bool:
-    """Whether `actor` saves and deletes the templates of all projects."""
-    return _may_change_installation(actor)
-
-
-def require_shared_templates(actor: Actor) -> None:
-    """Raise PermissionDeniedError unless `actor` may save templates of all projects."""
-    if not may_manage_shared_templates(actor):
-        raise PermissionDeniedError(
-            "Templates of all projects are saved by administrators of this installation, with a "
-            "token that reaches all projects and may write. Save it in a project instead."
+            "Projects, queues, pools, quotas, weights and shared templates are set by administrators "
+            "of this installation, with a token that reaches all projects and may write. Ask one."
         )
 
 

@@ -10,7 +10,7 @@ from jobs.actions.projects.keep_project import lock_project
 from jobs.audit.record import record
 from jobs.errors import ConflictError, InvalidSpecError, NotFoundError
 from jobs.models import Project, TemplateVersion
-from jobs.permissions import Actor, Verb, require, require_shared_templates
+from jobs.permissions import Actor, Verb, require, require_sharing
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.findings import SpecCode
 from monarch_client.spec.templates import JobTemplate
@@ -65,7 +65,7 @@ def parsed(source: str) -> JobTemplate:
 
 def _require(actor: Actor, project: Project | None) -> None:
     if project is None:
-        require_shared_templates(actor)
+        require_sharing(actor)
     else:
         require(actor, Verb.MANAGE_TEMPLATES, project)
 
