@@ -250,8 +250,9 @@ def require_sharing(actor: Actor) -> None:
     """
     if not may_share(actor):
         raise PermissionDeniedError(
-            "Projects, queues, pools, quotas, weights and shared templates are set by administrators "
-            "of this installation, with a token that reaches all projects and may write. Ask one."
+            "Projects, queues, pools, quotas, weights and shared templates are set by "
+            "administrators of this installation, with a token that reaches all projects and may "
+            "write. Ask one of them."
         )
 
 
