@@ -244,15 +244,11 @@ def user_for(username: str, actor: Actor | None = None) -> User:
 
 
 def require_sharing(actor: Actor) -> None:
-    """Raise PermissionDeniedError unless `actor` may set how machines are shared.
-
-    No project's role allows it: the machines do not belong to one project.
-    """
+    """Raise PermissionDeniedError unless `actor` may set what all projects share."""
     if not may_share(actor):
         raise PermissionDeniedError(
-            "Projects, queues, pools, quotas, weights and shared templates are set by "
-            "administrators of this installation, with a token that reaches all projects and may "
-            "write. Ask one of them."
+            "What all projects share is set by administrators of this installation, with a token "
+            "that reaches all projects and may write. Ask one of them."
         )
 
 
