@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0042_job_labels_and_views'),
+        ('jobs', '0043_gateway_kind_sync'),
     ]
 
     operations = [
