@@ -249,7 +249,7 @@ FAILURES: tuple[Failure, ...] = (
         r"was silent for \S+, so Monarch gave it up"
         r"|timeout waiting for message from proc mesh agent|no status received from process",
         "It was stopped, too busy, or cut off from the network: see its rank's log and the tab "
-        "Hosts. If it only needs longer, raise the setting that the message names in `envs`.",
+        "Nodes. If it only needs longer, raise the setting that the message names in `envs`.",
     ),
     _failure(
         "worker_crash",

@@ -85,6 +85,7 @@ FOR_PROGRAMS = {
     "projects/<slug:slug>/jobs": {"get": 200, "post": 400},
     "projects/<slug:slug>/jobs/validate": {"post": 400},
     "projects/<slug:slug>/jobs/batch": {"post": 400},
+    "projects/<slug:slug>/jobs/actions": {"post": 400},
     "projects/<slug:slug>/uploads": {"post": 415},
     "projects/<slug:slug>/uploads/<slug:digest>": {"get": 404},
     JOB: {"get": 404, "delete": 404},

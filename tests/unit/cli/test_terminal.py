@@ -19,7 +19,6 @@ from tests.unit.rest.fake_portal import (
     line_json,
     ok,
     page,
-    problem,
     stage_json,
     stream,
 )
@@ -97,9 +96,12 @@ def hostile(portal):
     portal.on(f"{JOB}/events", page([history]))
     portal.on(f"{JOB}/logs", page(lines))
     portal.on(f"{JOB}/logs/stream", stream(event("line", lines, "1:3"), event("end")))
-    portal.on("POST /projects/rl/jobs/42/actions/cancel", problem(409, "conflict", HOSTILE))
+    refused = {
+        "job": 42, "name": HOSTILE, "result": "refused", "message": HOSTILE, "code": HOSTILE,
+        "new_job": None, "previous_priority": None,
+    }  # fmt: skip
+    portal.on("POST /projects/rl/jobs/actions", ok({"results": [refused]}))
     portal.on("POST /projects/rl/jobs/42/actions/rerun", ok(job, 201))
-    portal.on("POST /projects/rl/jobs/42/actions/hold", ok(job_json(wait_message=HOSTILE)))
     return portal
 
 
