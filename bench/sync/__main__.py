@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 from bench.measure import NoPeer, Peer, figures, median, report, say
-from bench.sync import rsync
+from bench.sync import large, rsync
 from bench.sync.nodes import Laptop, running_nodes
 from bench.sync.simulation import simulate
 
 FOLDERS, FILES, FILE_BYTES = 100, 100, 6500
-PAUSE_S = 1.0
+PAUSE_S = 2.0
 NOT_COUNTED = NoPeer("a property of the tree of nodes, whatever the code")
 
 
@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--nodes", type=int, nargs="*", default=COUNTS)
     parser.add_argument("--simulated", type=int, default=1000)
+    parser.add_argument("--large-gib", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, figures():
         code = Path(name, "code")
@@ -88,6 +89,9 @@ def main() -> None:
         say(f"simulated: {options.simulated} nodes in {found.seconds:.1f} s, in one process")
         report("sync_simulated_copies_per_node", found.copies, "", peer=NOT_COUNTED)
         report("sync_simulated_depth", found.depth, "", peer=NOT_COUNTED)
+        if options.large_gib:
+            with tempfile.TemporaryDirectory(dir=name) as below:
+                large.measure(Path(below), options.large_gib)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from monarch_client.gateway.certificates import make_request
 from monarch_client.runner.base.certificates import mint_leaf, sign_request
 from monarch_client.runner.base.config import Authority
 from monarch_client.runner.base.tls import client_context
-from monarch_client.runner.code.manifest import File
+from monarch_client.runner.code.manifest import BLOCK_BYTES, File
 from monarch_client.sync.scanning import Scanner, Snapshot
 from monarch_client.sync.sending import CodeSender, Sent
 from monarch_client.sync.stat_cache import StatCache
@@ -100,7 +100,7 @@ class Laptop:
         sizes = {digest: len(content) for digest, content in snapshot.manifests.items()}
         for file in snapshot.files.values():
             if isinstance(file, File):
-                # All files of the measurement have one block.
-                sizes.update(dict.fromkeys(file.blocks, file.size))
+                # All files of the measurements have one block, or whole ones only.
+                sizes.update(dict.fromkeys(file.blocks, min(file.size, BLOCK_BYTES)))
         self.changed_bytes = sum(sizes[digest] for digest in sizes.keys() - self._known)
         self._known = set(sizes)

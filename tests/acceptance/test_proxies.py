@@ -20,6 +20,7 @@ portal: {{gateway: true, meshes: {{trainers: 2}}}}
 ACTORS = """
 import os
 from monarch.actor import Actor, endpoint
+VERSION = 1
 class Counter(Actor):
     def __init__(self):
         self.count = 0
@@ -27,6 +28,9 @@ class Counter(Actor):
     async def add(self, number):
         self.count += number
         return self.count
+    @endpoint
+    async def version(self):
+        return VERSION
     @endpoint
     async def pid(self):
         return os.getpid()
@@ -67,4 +71,16 @@ def test_proxies_drive_a_job_while_the_gateway_dies(
         pid = counters.slice(hosts=1).pid.call_one().get(timeout=60)
         assert Path(f"/proc/{pid}").exists()
     assert eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+    # New code before a program is attached, and while it is.
+    for version in (2, 3):
+        (folder / "counters.py").write_text(ACTORS.replace("VERSION = 1", f"VERSION = {version}"))
+        if version == 2:
+            connection = connect("driven", proxy=True, sync=folder)
+        else:
+            assert connection.sync().changed == ("counters.py",)
+        procs = connection.meshes.trainers.spawn_procs(per_host={"procs": 1})
+        found = procs.spawn("counter", "counters:Counter").version.call().get(timeout=60)
+        assert list(found.values()) == [version, version]
+    connection.close()
     assert is_running()
