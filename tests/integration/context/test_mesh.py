@@ -22,7 +22,7 @@ from pathlib import Path
 from monarch_client.attaching import meshes, profile
 from monarch_client.context import ActorOptions, JobContext, TaskOptions, get_job_context
 from monarch_client.context.errors import *
-from monarch.actor import attach_to_workers, enable_transport
+from monarch.actor import Actor, attach_to_workers, enable_transport, endpoint
 
 def say(*words):
     print("said:", *words, flush=True)
@@ -37,6 +37,15 @@ class Counter:
 
     def host(self):
         return os.getppid()
+
+class Adds(Actor):
+    def __init__(self):
+        self.n = 0
+
+    @endpoint
+    def add(self, n):
+        self.n += n
+        return self.n
 
 profile.use(Path(sys.argv[1]))
 enable_transport("tls://localhost:0")
@@ -79,6 +88,13 @@ try:
     context.create_task(int, options=TaskOptions(resources={"CPU": 1000}))
 except InfeasibleError as error:
     say(str(error).split(".")[0])
+procs = hosts.spawn_procs(per_host={"gpus": 1})
+adds = procs.spawn("adds", Adds)
+adds.add.call(1).get(timeout=60)
+def call(adds):
+    return [n for _, n in adds.add.call(2).get(timeout=60)]
+say(context.get(context.create_task(call, (adds,)), timeout=60))
+procs.stop().get()
 context.close()
 say("closed")
 """
@@ -95,6 +111,7 @@ def test_tasks_and_actors_run_on_all_hosts_of_a_mesh(
         "2 1",
         "1000000",
         "1000 CPU was requested",
+        "[3, 3]",
         "closed",
     ]
 
