@@ -163,13 +163,11 @@ class TaskApi(ABC):
         if arguments is None:
             yield
             return
-        ref = new_id()
-        self._put(ref, arguments)
-        call.needs.append(ref)
-        try:
-            yield
-        finally:
-            self.drop(ref)
+        # Dropped with the block, also if a signal interrupts it.
+        ref = ObjectRef(new_id(), self)
+        self._put(ref.id, arguments)
+        call.needs.append(ref.id)
+        yield
 
     def _stored_code(self, call: Call) -> bytes:
         """Return the object with the function of a call: the same one for equal functions."""

@@ -24,6 +24,8 @@ VALUE, ERROR, STORED, PACKED = 0, 1, 2, 3
 LARGEST_INLINE = 64 * 1024
 # What is not larger is never written to the store.
 SMALLEST_STORED = 1024
+# Of a pickled error, and of its text.
+_LARGEST_ERROR, _MOST_CHARS = 1 << 20, 1 << 16
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 _PROTOCOL = 5
 
@@ -132,8 +134,23 @@ def error_payload(error: Exception, text: str = "") -> Payload:
 
 
 def _error_payload(error: bytes, text: str, summary: str, refs: tuple[bytes, ...] = ()) -> Payload:
-    """Pickle the text outside of the error: the reader may lack the module of its class."""
+    """Pickle the text outside of the error: the reader may lack the module of its class.
+
+    Errors are never in the store: of a large one its text alone is kept.
+    """
+    text, summary = _shortened(text), _shortened(summary)
+    if len(error) > _LARGEST_ERROR:
+        note = f"This error takes {len(error)} bytes, and more than {_LARGEST_ERROR} are not sent."
+        error, text, refs = pickling.dumps(TaskError(summary)), f"{text}\n{note}", ()
     return Payload(ERROR, pickle.dumps((error, text, summary), _PROTOCOL), refs)
+
+
+def _shortened(text: str) -> str:
+    left_out = len(text) - _MOST_CHARS
+    if left_out <= 0:
+        return text
+    half = _MOST_CHARS // 2
+    return f"{text[:half]} [{left_out} characters are left out] {text[-half:]}"
 
 
 def _summary(error: BaseException) -> str:

@@ -169,7 +169,8 @@ class Ledger:
     def end(self, holder: int) -> None:
         """End a process's pins and references, and forget what it has not sealed."""
         for record in list(self._records.values()):
-            if record.creator == holder and not record.is_sealed:
+            # Of an ended owner too: its seal may have arrived before its end, and wait to be read.
+            if not record.is_sealed and holder in (record.creator, record.owner):
                 record.is_deleted = True
             record.pins.pop(holder, None)
             self._settle(record)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from monarch_client.context import JobContext
+from monarch_client.context.errors import TaskError
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.feature("S4.6")
@@ -98,3 +99,15 @@ def test_large_functions_are_one_object_for_all_their_calls(context: JobContext)
 def test_an_impossible_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="inline_bytes cannot be negative"):
         JobContext(inline_bytes=-1)
+
+
+def test_of_a_large_error_the_text_is_kept(context: JobContext) -> None:
+    def fail():
+        raise LookupError("begins", bytes(2_000_000), "ends")
+
+    ref = context.create_task(fail)
+    with pytest.raises(TaskError, match=r"(?s)LookupError: \('begins'.*left out.*'ends'\)$"):
+        context.get(ref)
+    assert inline(context) < 500_000
+    del ref
+    assert eventually(lambda: inline(context) == 0)

@@ -15,6 +15,7 @@ from monarch_client.context.errors import ActorDiedError, TaskLostError
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow
+SIZE = 100_000
 
 
 class Killer(threading.Thread):
@@ -51,6 +52,8 @@ def test_every_reference_ends_while_processes_are_killed(seed: int) -> None:
         import time
 
         time.sleep(0.002)
+        # A value that is dropped with the call, however that ends: some are in the store.
+        n = len(context.get(context.put(bytes(n + SIZE * (n % 4 == 0))))) % SIZE
         return context.get(context.create_task(abs, (-n,))) if n % 5 == 0 else n
 
     class Adds:
@@ -85,3 +88,5 @@ def test_every_reference_ends_while_processes_are_killed(seed: int) -> None:
         assert len(context._driver.tasks) == 0
         # `put` handles the references that were deleted before.
         assert eventually(lambda: context.put(0) is not None and len(context._driver.objects) <= 1)
+        assert context._driver.objects.inline.used == 0
+        assert eventually(lambda: context._driver.stored.store.usage().objects == 0)

@@ -205,6 +205,14 @@ def test_a_second_creator_waits_for_the_end_of_the_first(store: HostStore) -> No
         assert second.result(10) is not None
 
 
+def test_a_seal_that_is_read_after_the_end_of_its_owner_leaves_nothing(store: HostStore) -> None:
+    store.create(b"late", MB, creator=101, owner=-7)
+    store.process_ended(-7)
+    with pytest.raises(ObjectNotFoundError):
+        store.seal(b"late", 101)
+    assert store.usage().objects == 0
+
+
 def test_a_reference_that_was_noted_before_the_object_keeps_it(store: HostStore) -> None:
     store.change_references(101, {b"a": 1})
     store.create(b"a", 100, creator=102)
