@@ -20,6 +20,7 @@ _MOST_NAME_CHARS = 100
 _label: ContextVar[str] = ContextVar("label")
 # For threads that calls start, which have no context of a call.
 _latest = [""]
+_has_labels: list[bool] = []
 
 
 class LabeledStream(io.TextIOWrapper):
@@ -41,12 +42,15 @@ class LabeledStream(io.TextIOWrapper):
 def label_lines() -> None:
     """Let lines begin with the name of their call, in a job of a portal."""
     if _JOB_VARIABLE in os.environ:
+        _has_labels.append(True)
         for name, descriptor in _DESCRIPTORS.items():
             _reopen(name, descriptor)
 
 
 def begin_call(name: str) -> None:
-    """Note which call writes from now on."""
+    """Note which call writes from now on, where lines have labels."""
+    if not _has_labels:
+        return
     _latest[0] = f"({name[:_MOST_NAME_CHARS]} pid={os.getpid()}) "
     _label.set(_latest[0])
 
@@ -64,7 +68,7 @@ def flush_streams() -> None:
 
 def _reopen(name: str, descriptor: int) -> None:
     former = getattr(sys, f"__{name}__")
-    is_labeled = _JOB_VARIABLE in os.environ
+    is_labeled = bool(_has_labels)
     with suppress(OSError):  # the call has closed the descriptor itself
         # Open until the process ends.
         buffer = open(descriptor, "wb", closefd=False)  # noqa: SIM115

@@ -168,6 +168,25 @@ def test_monarchs_basics_work_on_two_hosts_of_a_busy_machine(make_rig: MakeRig) 
     assert_clean(rig)
 
 
+def test_several_programs_of_a_job_attach_one_after_the_other(make_rig: MakeRig) -> None:
+    run = "python train.py && python train.py && python train.py 7"
+    rig = make_rig(nodes=2, run=run, meshes={"trainers": 2}, tls=make_authority())
+    rig.write(
+        "train.py",
+        DRIVER
+        + "nodes = probes(meshes.trainers).node.call().get(timeout=60)\n"
+        + "print('nodes', sorted(node for _, node in nodes.items()), flush=True)\n"
+        + "sys.exit(int(sys.argv[1]) if sys.argv[1:] else 0)\n",
+    )
+    end = rig.run(120)
+    assert (end["reason"], end["exit_code"]) == ("USER_CODE", 7)
+    said = [text for rank in range(2) for text in rig.ingest.texts("stdout", rank)]
+    assert said.count("nodes [0, 1]") == 3
+    assert said.count("tidied") == 6
+    assert [each["status"] for each in rig.ingest.of_kind("worker", 1)][-1] == "EXITED"
+    assert_clean(rig)
+
+
 def test_meshes_that_need_a_while_to_clean_up_are_shut_down_at_once(make_rig: MakeRig) -> None:
     driver = """
 import time

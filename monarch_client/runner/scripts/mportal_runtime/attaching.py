@@ -1,4 +1,7 @@
-"""Attach a driver to the meshes that the runner has prepared, and stop them at its end."""
+"""Attach a driver to the meshes that the runner has prepared, and stop them at its end.
+
+Workers stay until the attempt ends: another program of the job can attach to them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from .admin import Admin
 from .reporting import end, has_fault, note_fault
 
 if TYPE_CHECKING:
-    from typing import Any, Iterator
+    from typing import Any, Collection, Iterator
 
 PLAN_VARIABLE = "MPORTAL_RUNTIME_FILE"
 # How long a driver's exit may wait for actors to clean up.
@@ -40,7 +43,10 @@ class AttachError(MeshesError):
 
     def __init__(self, mesh: str, addresses: list[str], why: Exception) -> None:
         where = ", ".join(addresses)
-        super().__init__(f"mesh {mesh!r} ({where}) did not answer: {why}")
+        super().__init__(
+            f"mesh {mesh!r} ({where}) did not answer ({why!r}): a worker is out of reach, or a "
+            "program of this job has ended it with shutdown()"
+        )
         self.report_fields = {"kind": "monarch"}
 
 
@@ -80,6 +86,8 @@ class Meshes:
     def __init__(self) -> None:
         self._attached: dict[str, Any] = {}
         self._addresses: dict[str, list[str]] = {}
+        # Those of other jobs, which end with this driver.
+        self._further: set[str] = set()
         self._admin = Admin()
         # Two threads may attach at once; the process has one client of Monarch.
         self._lock = threading.RLock()
@@ -123,6 +131,7 @@ class Meshes:
         with self._lock:
             self.check_new(name)
             self._attached[name] = self._attach_to(name, workers, _plan())
+            self._further.add(name)
 
     def end(self, name: str) -> bool:
         """Shut a mesh down, and with it its workers. Whether there was the mesh."""
@@ -169,7 +178,7 @@ class Meshes:
         atexit.register(self._stop, os.getpid())
 
     def _stop(self, pid: int) -> None:
-        """Let actors clean up, and end the workers: the attempt ends with its driver anyway."""
+        """Let actors clean up; end the workers of other jobs, which would stay."""
         if pid != os.getpid():
             return  # a forked child is not the driver
         end()
@@ -178,7 +187,7 @@ class Meshes:
         # The meshes are about to be ended.
         self._admin.end()
         if self._attached:
-            asyncio.run(_shut_down(dict(self._attached)))
+            asyncio.run(_end_all(dict(self._attached), self._further))
 
     def _leave(self, pid: int) -> None:
         """End the watch of the driver, which exits now and is no loss."""
@@ -219,15 +228,19 @@ async def _end_one(name: str, mesh: Any, addresses: list[str]) -> None:
     except Exception as error:  # noqa: BLE001 - the caller ends the job itself
         _report(f"mesh {name!r} could not be stopped ({error!r})")
     else:
-        await _shut_down({name: hosts})
+        await _end_all({name: hosts}, {name})
 
 
-async def _shut_down(meshes: dict[str, Any]) -> None:
-    """Shut all meshes down at once, and report those that do not stop in time.
+async def _end_all(meshes: dict[str, Any], shut_down: Collection[str]) -> None:
+    """Stop all meshes at once, and report those that do not stop in time.
 
-    In an event loop, since Monarch starts the work of `shutdown()` only when it is awaited.
+    The workers of those in `shut_down` end as well. In an event loop, since Monarch starts the work
+    only when it is awaited.
     """
-    stops = {name: mesh.shutdown().as_asyncio() for name, mesh in meshes.items()}
+    stops = {
+        name: (mesh.shutdown() if name in shut_down else mesh.stop()).as_asyncio()
+        for name, mesh in meshes.items()
+    }
     await asyncio.wait(stops.values(), timeout=_STOP_TIMEOUT_S)
     for name, stop in stops.items():
         if not stop.done():
@@ -240,7 +253,7 @@ async def _shut_down(meshes: dict[str, Any]) -> None:
 
 def _report(problem: str) -> None:
     with contextlib.suppress(Exception):  # a program may have closed its stderr
-        sys.stderr.write(f"mportal: {problem}; its workers are ended now\n")
+        sys.stderr.write(f"mportal: {problem}; its workers end with the job\n")
 
 
 def _plan() -> dict[str, Any]:
