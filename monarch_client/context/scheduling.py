@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from monarch_client.context.amounts import Amounts, Shape
@@ -30,7 +30,8 @@ _WEIGHT = 4
 class Item:
     """A call in the queue. `kind` is what calls of about the same duration share.
 
-    `solo`: it has an allocation of its own, with no other calls.
+    `solo`: it has an allocation of its own, with no other calls. `near`: the bytes of its arguments
+    that each host has.
     """
 
     id: bytes
@@ -38,6 +39,7 @@ class Item:
     kind: Hashable = None
     solo: bool = False
     order: int = -1
+    near: Mapping[str, int] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +114,8 @@ class Scheduler:
             item.order = self._enqueued
             self._enqueued += 1
         queue = self._queues.setdefault(item.shape, deque())
-        if is_new or not queue or queue[-1].order < item.order:
+        # The same order: it was withdrawn, and its former entry is still there.
+        if is_new or not queue or queue[-1].order <= item.order:
             queue.append(item)
         elif item.order < queue[0].order:
             queue.appendleft(item)
@@ -220,7 +223,8 @@ class Scheduler:
         return item
 
     def _give_allocation(self, shape: Shape, given: dict[Allocation, Assignment]) -> bool:
-        host = self._host_for(shape)
+        head = self._head(shape)
+        host = self._host_for(shape, head.near if head else None)
         if host is None:
             return False
         allocation = self._allocation(host, shape)
@@ -260,10 +264,15 @@ class Scheduler:
         is_short = allocation.ahead_ns + self._duration(item) <= AHEAD_NS
         return is_short and not item.solo and len(allocation.items) < MOST_AHEAD
 
-    def _host_for(self, shape: Shape) -> str | None:
-        """Return the host that fits the shape and has most CPUs free."""
+    def _host_for(self, shape: Shape, near: Mapping[str, int] | None = None) -> str | None:
+        """Return the host that fits the shape: with most bytes near, then with most CPUs free."""
         fitting = [host for host in self.hosts.values() if host.fits(shape)]
-        best = max(fitting, key=lambda host: host.free.get("CPU", 0), default=None)
+        bytes_near = near or {}
+
+        def merits(host: Host) -> tuple[int, int]:
+            return bytes_near.get(host.name, 0), host.free.get("CPU", 0)
+
+        best = max(fitting, key=merits, default=None)
         return best.name if best else None
 
     def _allocation(self, host: str, shape: Shape) -> Allocation:

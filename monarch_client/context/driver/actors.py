@@ -206,6 +206,17 @@ class Actors:
         rows += [*reversed(self._former)][: most - len(rows)]
         return rows, max(0, len(self._actors) - most)
 
+    def await_again(self) -> None:
+        """Let calls that were not sent wait for arguments which were lost since they were ready."""
+        for actor in list(self._actors.values()):
+            calls = [each for waiting in actor.waiting.values() for each in waiting]
+            if actor.id in self._starting and not actor.construction.has_arguments:
+                del self._starting[actor.id]
+                calls.append(actor.construction)
+            for pending in calls:
+                if not pending.has_arguments:
+                    pending.await_arguments()
+
     def fail_infeasible(self) -> None:
         """Let actors die that wait for resources which no host has any more: one was lost."""
         for actor in list(self._starting.values()):

@@ -14,11 +14,12 @@ from monarch_client.context.driver.attaching import LocalHosts, MeshHosts
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.inline_budget import InlineBudget
 from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.recovery import Recovery
 from monarch_client.context.driver.reporting import SummaryWriter
 from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.driver.tasks import Tasks
 from monarch_client.context.driver.waiter import Waiter
-from monarch_client.context.errors import ContextClosedError, ContextError, ObjectLostError
+from monarch_client.context.errors import ContextClosedError, ContextError
 from monarch_client.context.hosting.loop import Loop
 from monarch_client.context.hosting.uninterrupted import DEFERRAL
 from monarch_client.context.scheduling import Scheduler
@@ -49,6 +50,7 @@ class Driver:
         self.activity = Activity()
         self.tasks = Tasks(self.loop, self.objects, self.scheduler, self.pool, self.activity)
         self.actors = Actors(self.objects, self.scheduler, self.pool, self.activity)
+        self._recovery = Recovery(self.objects, stored, self.tasks, self.actors)
         self._summary = SummaryWriter(self)
         self.is_closed = self._has_ended = False
         self._dropped: deque[bytes] = deque()
@@ -211,16 +213,10 @@ class Driver:
         log.warning("The host %s is lost: %s.", name, reason)
         self.scheduler.remove_host(name)
         self.pool.remove_host(name, f"was lost with its host ({reason})")
-        self._lose_objects(name)
+        self._recovery.recover(name)
         self.tasks.fail_infeasible()
         self.actors.fail_infeasible()
         self._settle()
-
-    def _lose_objects(self, host: str) -> None:
-        for _, place in self.stored.lose_host(host):
-            self.objects.lose(place.ref)
-            lost = ObjectLostError(f"The value of {place.producer} was lost with its host {host}.")
-            self.objects.settle(place.ref, error_payload(lost))
 
     def _change_held(self, executor: Executor, change: Held) -> None:
         for ref in change.kept:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from monarch_client.context.driver.inline_budget import InlineBudget
+from monarch_client.context.driver.lineage import Recipe
 from monarch_client.context.errors import ObjectLostError
 from monarch_client.context.values import ERROR, STORED, Payload
+from monarch_client.context.wire import Call
 
 
 class Watcher(Protocol):
@@ -32,6 +34,12 @@ class Stored(Protocol):
 
     def readable(self, payload: Payload, host: str) -> Payload:
         """Return the payload for a reader on a host."""
+
+    def bytes_by_host(self, payloads: Iterable[Payload]) -> dict[str, int]:
+        """Return how many bytes of these values each host has."""
+
+    def keep_recipe(self, recipe: Recipe, host: str) -> None:
+        """Keep how an object was made, if it can be lost with this host."""
 
     def discard(self, object_id: bytes) -> None:
         """Delete an object."""
@@ -84,6 +92,14 @@ class ObjectTable:
         entry = self._entries.get(ref)
         return entry.payload if entry else None
 
+    def own_values(self, refs: Iterable[bytes]) -> dict[bytes, Payload]:
+        """Return the values among these objects that the driver has itself."""
+        return {
+            ref: payload
+            for ref in refs
+            if (payload := self.payload(ref)) and payload.kind not in (STORED, ERROR)
+        }
+
     def is_ready(self, ref: bytes) -> bool:
         """Whether the object has a value or an error."""
         return self.payload(ref) is not None
@@ -94,6 +110,11 @@ class ObjectTable:
         if payload is not None and payload.kind == STORED:
             return self._stored.readable(payload, host)
         return payload
+
+    def bytes_by_host(self, refs: Iterable[bytes]) -> dict[str, int]:
+        """Return how many bytes of these objects each host has in its store."""
+        payloads = map(self.payload, refs)
+        return self._stored.bytes_by_host(each for each in payloads if each is not None)
 
     def settle(self, ref: bytes, payload: Payload, host: str = "", producer: str = "") -> None:
         """Give a pending object its payload; notify its watchers. A ready one stays as it is.
@@ -132,6 +153,12 @@ class ObjectTable:
         refs, entry.payload = entry.payload.refs, None
         for inside, unused in list(self._dropped(refs)):
             self._forget(inside, unused)
+
+    def keep_call(self, call: Call, payload: Payload, host: str, losses: int) -> None:
+        """Keep the call of a task whose result is stored on a host: it may have to run again."""
+        if payload.kind == STORED:
+            values = self.own_values({*call.needs, *call.holds})
+            self._stored.keep_recipe(Recipe(call, payload.data, losses, values), host)
 
     def keep(self, ref: bytes) -> None:
         """Count one more reference."""

@@ -45,6 +45,11 @@ class PendingCall:
         """Whether all arguments are ready, or one of them has an error."""
         return self._missing == 0 or self.failure is not None
 
+    @property
+    def has_arguments(self) -> bool:
+        """Whether all arguments are ready: some may have been lost since they were."""
+        return all(map(self._objects.is_ready, self.call.needs))
+
     def await_arguments(self) -> None:
         """Call `on_ready` now, or once the arguments are ready: again if some were lost."""
         self._missing = 0

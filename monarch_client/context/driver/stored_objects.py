@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from monarch_client.context.driver.lineage import Lineage, Recipe
 from monarch_client.context.hosting.batches import AgentSettings
 from monarch_client.context.hosting.link import StoreLink
 from monarch_client.context.ids import holder_of
@@ -53,6 +54,7 @@ class StoredObjects:
         self._places: dict[bytes, Place] = {}
         # By host; counted when they change, since there may be many objects.
         self._held: defaultdict[str, _Held] = defaultdict(_Held)
+        self.lineage = Lineage()
 
     def add_host(self, name: str, store: StoreLink) -> None:
         """Add the store of a host."""
@@ -83,6 +85,7 @@ class StoredObjects:
             return
         self._held[place.host].objects -= 1
         self._held[place.host].bytes -= place.size
+        self.lineage.drop(place.ref, object_id)
         if store := self._stores.get(place.host):
             store.discard(object_id)
         for host in place.copies:
@@ -111,16 +114,21 @@ class StoredObjects:
         if store := self._stores.get(host):
             store.process_ended(holder_of(executor))
 
-    def lose_host(self, name: str) -> list[tuple[bytes, Place]]:
-        """Forget a lost host; return the objects that it had, by their ids."""
+    def lose_host(self, name: str) -> list[Place]:
+        """Forget a lost host; return the places of the objects that it had."""
         del self._stores[name]
         self._held.pop(name, None)
-        lost = [(each, place) for each, place in self._places.items() if place.host == name]
-        for object_id, _ in lost:
+        lost = {each: place for each, place in self._places.items() if place.host == name}
+        for object_id in lost:
             del self._places[object_id]
         for place in self._places.values():
             place.copies.discard(name)
-        return lost
+        return list(lost.values())
+
+    def keep_recipe(self, recipe: Recipe, host: str) -> None:
+        """Keep how an object was made, if it can be lost with this host."""
+        if host != self.home and recipe.call.max_retries:
+            self.lineage.add(recipe)
 
     def held_by(self, host: str) -> tuple[int, int]:
         """Return how many objects a host has, and their bytes, without copies."""

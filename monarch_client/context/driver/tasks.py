@@ -28,7 +28,7 @@ class Task:
         self.pending: PendingCall
         self.executor: Executor | None = None
         self.is_cancelled = False
-        # How often its process died while it ran.
+        # How often its process died while it ran, or its result was lost.
         self.losses = 0
 
 
@@ -55,15 +55,43 @@ class Tasks:
 
     def submit(self, call: Call) -> None:
         """Take a task. InfeasibleError, ObjectLostError: it can never run."""
-        shape = tuple(call.shape)
-        self._scheduler.check(shape)
-        item = Item(call.id, shape, kind=call.digest, solo=bool(call.max_calls or call.packages))
-        task = Task(item)
-        task.pending = PendingCall(call, self._objects, self._on_arguments)
+        self._scheduler.check(tuple(call.shape))
+        task = self._task(call)
         self._objects.add(call.id)
         self._tasks[call.id] = task
         self._activity.submitted(call.name)
         task.pending.await_arguments()
+
+    def submit_again(self, call: Call, losses: int) -> None:
+        """Take a task whose result, which is pending again, was lost so often."""
+        if error := self._scheduler.refusal(tuple(call.shape)):
+            self._objects.settle(call.id, error_payload(error))
+            return
+        task = self._tasks[call.id] = self._task(call)
+        task.losses = losses
+        self._activity.submitted(call.name)
+        task.pending.await_arguments()
+
+    def has(self, ref: bytes) -> bool:
+        """Whether the object is the result of a task that has not ended."""
+        return ref in self._tasks
+
+    def await_again(self) -> None:
+        """Let tasks that were not sent wait for arguments which were lost since they were ready."""
+        for task in list(self._tasks.values()):
+            if task.executor is None:
+                self._await_lost(task)
+
+    def _await_lost(self, task: Task) -> None:
+        if not task.pending.has_arguments:
+            self._scheduler.withdraw(task.item.id)
+            task.pending.await_arguments()
+
+    def _task(self, call: Call) -> Task:
+        solo = bool(call.max_calls or call.packages)
+        task = Task(Item(call.id, tuple(call.shape), kind=call.digest, solo=solo))
+        task.pending = PendingCall(call, self._objects, self._on_arguments)
+        return task
 
     def pump(self, *, ahead: bool = True) -> None:
         """Start the tasks that fit now; with `ahead`, send others to follow short ones."""
@@ -114,6 +142,8 @@ class Tasks:
             if task is not None and task.is_cancelled:
                 self._scheduler.withdraw(call)
                 self._end(task, _cancelled(task))
+            elif task is not None:
+                self._await_lost(task)
 
     def on_ended(self, executor: Executor, ended: str) -> None:
         """Retry the task that ran in an executor that has ended, and start the others again."""
@@ -130,6 +160,7 @@ class Tasks:
                 self._end(task, _lost(task, host, ended), host=host)
             else:
                 self._scheduler.enqueue(task.item)
+                self._await_lost(task)
 
     def running(self) -> Iterator[str]:
         """Yield the names of the tasks that run now: the first of each executor's calls."""
@@ -151,6 +182,8 @@ class Tasks:
         if pending.failure is not None:
             self._end(task, pending.failure)
         else:
+            if pending.call.needs:
+                task.item.near = self._objects.bytes_by_host(pending.call.needs)
             self._scheduler.enqueue(task.item)
 
     def _send(self, assignment: Assignment) -> None:
@@ -195,6 +228,7 @@ class Tasks:
         elif not has_run:
             self._activity.failed(call.name, payload, host)
         del self._tasks[call.id]
+        self._objects.keep_call(call, payload, host, task.losses)
         self._objects.settle(call.id, payload, host, call.name)
         task.pending.release()
 

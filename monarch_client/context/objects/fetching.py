@@ -7,12 +7,10 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 
 from monarch_client.context.objects import frames, transfers
 from monarch_client.context.objects.errors import (
     ObjectNotFoundError,
-    ObjectStoreError,
     ObjectUnreachableError,
 )
 from monarch_client.context.objects.host_store import HostStore
@@ -39,7 +37,7 @@ class Fetcher:
         self._addresses: dict[str, str] = {}
         self._free: dict[str, list[socket.socket]] = {}
         self._used: dict[socket.socket, str] = {}
-        self._running: dict[bytes, Future[None]] = {}
+        self._running: dict[bytes, threading.Event] = {}
 
     def set_hosts(self, addresses: Mapping[str, str]) -> None:
         """Replace the addresses of the hosts; end what is being fetched from others."""
@@ -53,30 +51,31 @@ class Fetcher:
                     connection.shutdown(socket.SHUT_RDWR)
 
     def fetch(self, object_id: bytes, source: str) -> None:
-        """Copy an object into this store. ObjectUnreachableError: the host does not send it."""
+        """Copy an object into this store, or wait for another thread that does, successful or not.
+
+        ObjectUnreachableError: the host does not send it.
+        """
         with self._lock:
             running = self._running.get(object_id)
             if running is None:
-                mine = self._running[object_id] = Future[None]()
+                mine = self._running[object_id] = threading.Event()
         if running is not None:
-            running.result()
+            running.wait()
             return
         try:
             self._copy(object_id, source)
-        except BaseException as error:
-            mine.set_exception(error)
-            raise
-        else:
-            mine.set_result(None)
         finally:
             with self._lock:
                 del self._running[object_id]
+            mine.set()
 
     def close(self) -> None:
         """End all connections."""
         self.set_hosts({})
 
     def _copy(self, object_id: bytes, source: str) -> None:
+        if self._store.contains(object_id):
+            return  # another thread has just fetched it
         try:
             connection = self._connection(source)
             if connection is None:
@@ -122,7 +121,7 @@ class Fetcher:
         """Add a copy, whose memory `fill` writes."""
         offset = self._store.create(object_id, size, OWNER, is_copy=True)
         if offset is None:
-            raise ObjectStoreError(f"Object {object_id.hex()} was stored while it was fetched.")
+            raise AssertionError  # only this thread fetches it, and no process of this host made it
         try:
             mapping = self._store.arena.mapping
             mapping.populate(offset, size)

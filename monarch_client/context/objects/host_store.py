@@ -21,6 +21,7 @@ from monarch_client.context.objects.arena import Arena
 from monarch_client.context.objects.errors import (
     ObjectNotFoundError,
     ObjectStoreError,
+    ObjectUnreachableError,
     StoreFullError,
 )
 from monarch_client.context.objects.ledger import OWNER, Ledger, ObjectRecord
@@ -139,7 +140,12 @@ class HostStore:
                     raise
             # Copies may be evicted before they are pinned, where memory is very short.
             self.fetch(object_id, source)
-        return self._pin(object_id, holder)
+        try:
+            return self._pin(object_id, holder)
+        except ObjectNotFoundError as error:
+            if not source:
+                raise
+            raise ObjectUnreachableError(object_id, source, "its copy has no room") from error
 
     def _pin(self, object_id: bytes, holder: int) -> tuple[int, int]:
         with self._changed:

@@ -65,6 +65,68 @@ say(len(driver.stored._places), driver.stored.store.usage().objects)
 context.close()
 """
 
+LOSS = """
+import numpy as np
+from collections import Counter
+
+driver = context._driver
+victim = driver.hosts._hosts.hosts[1].description.name
+def place_of(ref):
+    return driver.stored._places[driver.objects.payload(ref.id).data].host
+def make(n):
+    time.sleep(0.1)
+    return np.full(1_000_000, n, np.uint8)
+class Worker:
+    def make(self):
+        return make(50)
+    def put(self):
+        return get_job_context().put(make(60))
+
+once = TaskOptions(max_retries=0)
+# The first: one on each host.
+workers = [context.create_actor(Worker, options=ActorOptions(resources={"CPU": 1})) for _ in "ab"]
+arrays = [each.make() for each in workers]
+put = [context.get(each.put(), timeout=60) for each in workers]
+made = [context.create_task(make, (n,)) for n in range(12)]
+context.wait(made, num_returns=12, timeout=60)
+doubled = []
+for each in made:
+    doubled.append(context.create_task(np.add, (each, each)))
+    context.wait(doubled, num_returns=len(doubled), timeout=60)
+unique = [context.create_task(make, (n,), options=once) for n in range(12)]
+refs = [*made, *doubled, *unique, *arrays, *put]
+context.wait(refs, num_returns=len(refs), timeout=60)
+before = {each.id: place_of(each) for each in refs}
+say(all(before[a.id] == before[b.id] for a, b in zip(made, doubled)))
+say(all(victim in {before[each.id] for each in group} for group in (made, unique, arrays, put)))
+kept, made, each = made[6:], None, None
+killed = time.monotonic()
+os.killpg(int(os.environ["VICTIM"]), signal.SIGKILL)
+# A task that runs now, and fetches from the host before it is known to be lost.
+later = [context.create_task(np.add, (each, each)) for each in doubled]
+say([int(each[0]) for each in context.get(doubled, timeout=90)] == [2 * n for n in range(12)])
+say([int(each[-1]) for each in context.get(later, timeout=90)] == [4 * n for n in range(12)])
+say([int(each[-1]) for each in context.get(kept, timeout=90)] == list(range(6, 12)))
+say(time.monotonic() - killed < 30)
+for group in (unique, arrays, put):
+    texts = set()
+    for ref in group:
+        try:
+            context.get(ref, timeout=60)
+            assert before[ref.id] != victim
+        except ObjectLostError as error:
+            assert before[ref.id] == victim
+            texts.add(str(error).replace(victim, "HOST"))
+    say(texts)
+del kept, doubled, later, unique, arrays, put, refs, ref, group
+context.put(0)
+ended = time.monotonic() + 30
+while (driver.stored._places or len(driver.stored.lineage)) and time.monotonic() < ended:
+    time.sleep(0.05)
+say(len(driver.stored._places), len(driver.stored.lineage))
+context.close()
+"""
+
 WITHOUT_CONNECTIONS = """
 hosts = context._driver.hosts._hosts
 for host in hosts.hosts:
@@ -105,3 +167,17 @@ def test_objects_pass_through_the_driver_where_hosts_cannot_connect(
 ) -> None:
     program = WITHOUT_CONNECTIONS + OBJECTS
     assert run_program(program, workers.certificates, *workers.addresses) == said(direct=False)
+
+
+def test_lost_objects_are_computed_again_or_have_an_error_that_names_host_and_producer(
+    workers: MonarchWorkers, run_program: RunProgram
+) -> None:
+    victim = {"VICTIM": str(workers.processes[1].pid)}
+    found = run_program(LOSS, workers.certificates, *workers.addresses, **victim)
+    assert found == [
+        *["True"] * 6,
+        "{'The value of make was lost with its host HOST.'}",
+        "{'The value of Worker.make was lost with its host HOST.'}",
+        "{'The value of put was lost with its host HOST.'}",
+        "0 0",
+    ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from monarch_client.context.amounts import task_shape, to_amounts, with_processes
 from monarch_client.context.errors import InfeasibleError
@@ -41,6 +43,36 @@ def test_a_call_runs_on_the_host_with_most_cpus_free() -> None:
     hosts = [allocation.host for allocation in started(scheduler).values()]
     assert hosts.count("large") == 4
     assert hosts[0] == "large"
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    near=st.dictionaries(st.sampled_from("abc"), st.integers(0, 3)),
+    taken=st.lists(st.sampled_from("abc"), max_size=6),
+)
+def test_a_call_runs_where_most_bytes_of_its_arguments_are_if_there_is_room(near, taken) -> None:
+    scheduler = scheduler_with(a={"CPU": 1}, b={"CPU": 2}, c={"CPU": 3})
+    for host in taken:
+        if scheduler.hosts[host].fits(task_shape(None)):
+            scheduler.hold(task_shape(None), host)
+    free = {name: host.free["CPU"] for name, host in scheduler.hosts.items() if host.free["CPU"]}
+    scheduler.enqueue(item(1, near=near))
+    hosts = [allocation.host for allocation in started(scheduler).values()]
+    merits = {name: (near.get(name, 0), amount) for name, amount in free.items()}
+    assert [merits[host] for host in hosts] == [max(merits.values())] if free else not hosts
+
+
+def test_a_withdrawn_call_that_is_enqueued_again_starts_once_at_its_former_position() -> None:
+    scheduler = scheduler_with(a={"CPU": 3})
+    for number in (1, 2, 3):
+        scheduler.enqueue(calls := item(number))
+        if number == 2:
+            second = calls
+    for each in (calls, second):
+        scheduler.withdraw(each.id)
+        scheduler.enqueue(each)
+    assert list(started(scheduler)) == [1, 2, 3]
+    assert not started(scheduler)
 
 
 def test_a_call_that_waits_gives_its_cpu_back_and_keeps_its_gpu() -> None:
