@@ -38,8 +38,8 @@ class Recovery:
         }
         for ref in reasons:
             self._objects.lose(ref)
-        for ref in reasons:
-            self._compute(ref, reasons)
+        for place in lost:
+            self._compute(place.ref, reasons)
         if reasons:
             self._tasks.await_again()
             self._actors.await_again()

@@ -257,7 +257,8 @@ def _spawned_agents(
     from monarch_client.context.hosting.agent import HostAgent  # noqa: PLC0415 - imports monarch
 
     try:
-        procs = mesh.spawn_procs(per_host={"agents": 1}, name=f"{_NAME}_procs")
+        # The dimension has the name as well: failures of Monarch's own actors there show it.
+        procs = mesh.spawn_procs(per_host={f"{_NAME}_agents": 1}, name=f"{_NAME}_procs")
         agents = procs.spawn(f"{_NAME}_agents", HostAgent, port, settings).flatten("rank")
         answers = agents.describe_host.call().get(timeout=START_S)
     except Exception as error:
