@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 JOBS, WAITING, RUNNING, WARM = 100_000, 200, 40, 10
 # Those with an attempt and a cluster of this month.
 RECENT = 50_000
-A_BATCH = 5000
+A_BATCH = 1000
 TIMES, WARM_UP = 40, 3
 PAGES = {
     "overview": "/team",

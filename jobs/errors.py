@@ -6,6 +6,7 @@ PortalError
 ├── InvalidSpecError              422 invalid_spec
 ├── InvalidUploadError            422 invalid_upload
 ├── InvalidLabelsError            422 invalid_labels
+├── InvalidViewError              422 invalid_view
 ├── UploadTooLargeError           413 upload_too_large
 ├── InvalidCursorError            400 invalid_cursor
 ├── InvalidPatternError           400 invalid_pattern
@@ -105,6 +106,13 @@ class InvalidLabelsError(PortalError):
     """The labels cannot be used."""
 
     code = "invalid_labels"
+    http_status = 422
+
+
+class InvalidViewError(PortalError):
+    """The view cannot be saved."""
+
+    code = "invalid_view"
     http_status = 422
 
 

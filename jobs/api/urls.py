@@ -20,6 +20,7 @@ from jobs.api.jobs import (
     priority_view,
     schedule_views,
     upload_views,
+    view_views,
     why_view,
 )
 from jobs.api.jobs.code_view import code_view
@@ -73,6 +74,8 @@ urlpatterns = [
     path(f"{_PROJECT}/jobs/validate", job_views.JobValidateView.as_view(), name="validate"),
     path(f"{_PROJECT}/jobs/batch", array_views.JobBatchView.as_view(), name="batch"),
     path(f"{_PROJECT}/jobs/actions", bulk_view.JobBulkView.as_view(), name="bulk"),
+    path(f"{_PROJECT}/views", view_views.ViewListView.as_view(), name="views"),
+    path(f"{_PROJECT}/views/<int:view_id>", view_views.ViewDetailView.as_view(), name="view"),
     path(_ARRAY, array_views.ArrayView.as_view(), name="array"),
     path(f"{_ARRAY}/actions/cancel", array_views.ArrayCancelView.as_view(), name="array_cancel"),
     path(

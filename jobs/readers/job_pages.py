@@ -19,7 +19,7 @@ from jobs.models import Attempt, Job
 from jobs.readers.job_filter import ID_DIGITS
 from jobs.statuses import FINAL_STATUSES, JobStatus
 
-WINDOW = 10_000
+WINDOW = 2_000
 
 _USD = Attempt.objects.filter(job=OuterRef("pk")).order_by().values("job").annotate(sum=Sum("usd"))
 # What a table may be sorted by; a minus before the name reverses it.

@@ -22,6 +22,7 @@ from jobs.web.jobs import (
     table_page,
     table_stream,
     terminal_page,
+    view_pages,
 )
 from jobs.web.overview import overview_page, overview_stream
 from jobs.web.projects import member_pages, project_pages, secret_pages
@@ -114,6 +115,8 @@ urlpatterns = [
     path("<slug:slug>/jobs/live", table_page.live, name="jobs_live"),
     path("<slug:slug>/jobs/bulk", bulk_pages.bulk, name="bulk"),
     path("<slug:slug>/jobs/bulk/done", bulk_pages.done, name="bulk_done"),
+    path("<slug:slug>/jobs/views", view_pages.save, name="save_view"),
+    path("<slug:slug>/jobs/views/delete", view_pages.delete, name="delete_view"),
     path("<slug:slug>/jobs/new", submit_page.submit, name="submit"),
     path("<slug:slug>/jobs/plan", plan_part.plan, name="plan"),
     path(_ARRAY, array_pages.page, name="array"),

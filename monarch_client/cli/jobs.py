@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qsl
 
 import click
 
@@ -117,16 +118,31 @@ EVENT_COLUMNS = {
 @click.option("--until", default="", help="Submitted before this time, or this long ago.")
 @click.option("--search", "q", default="", help="Part of a name, or an id.")
 @click.option("--sort", default="", help="Such as name, -duration or -cost; a minus reverses it.")
+@click.option("--view", default="", help="The filters and order of this saved view.")
 @click.option("--pin", is_flag=True, default=None, help="Unfinished jobs first.")
 @click.option("--limit", "-n", type=click.IntRange(1, 200), default=20, show_default=True)
 @output_options
 @pass_session
-def ps(session: Session, /, project: str | None, output: Output, **filters: Any) -> None:
+def ps(session: Session, /, project: str | None, output: Output, view: str, **filters: Any) -> None:
     """List jobs, newest first."""
     filters["label"], filters["reason"] = ",".join(filters["label"]), filters["reason"].upper()
     filters["status"] = tuple(filters["status"].upper().split(",")) if filters["status"] else ()
-    page = session.client.jobs(session.project(project), **filters)
+    slug = session.project(project)
+    if view:
+        filters = {**view_filters(session, slug, view), **{k: v for k, v in filters.items() if v}}
+    page = session.client.jobs(slug, **filters)
     output.rows(page.results, _columns(page.results))
+
+
+def view_filters(session: Session, project: str, name: str) -> dict[str, Any]:
+    """Return the filters of the saved view `name`; a private view hides shared ones."""
+    found = [view for view in session.client.views(project) if view.name == name]
+    if not found:
+        raise click.UsageError(f"There is no view {name!r}; `mportal view list` shows them.")
+    own = [view for view in found if not view.is_shared] or found
+    filters: dict[str, Any] = dict(parse_qsl(own[0].query))
+    filters["status"] = tuple(filters.get("status", "").split(","))
+    return filters
 
 
 @click.command()

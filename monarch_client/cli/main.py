@@ -35,6 +35,7 @@ class PortalGroup(LazyGroup):
         "Watch jobs": {
             "overview": "overview:overview",
             "ps": "jobs:ps",
+            "view": "views:view_group",
             "get": "jobs:get",
             "why": "why:why",
             "events": "jobs:events",

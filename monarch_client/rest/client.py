@@ -26,6 +26,7 @@ from monarch_client.rest.queue_calls import QueueCalls
 from monarch_client.rest.schedule_calls import ScheduleCalls
 from monarch_client.rest.template_calls import TemplateCalls
 from monarch_client.rest.user_calls import UserCalls
+from monarch_client.rest.view_calls import ViewCalls
 
 # Packing is quick to send, slow to check: an upload may take its time to be answered.
 UPLOAD_TIMEOUT_S = 600.0
@@ -42,6 +43,7 @@ class PortalClient(
     ScheduleCalls,
     UserCalls,
     TemplateCalls,
+    ViewCalls,
 ):
     """One user of one portal. `options` are those of `Connection`."""
 

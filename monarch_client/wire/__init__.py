@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         templates,
         users,
         values,
+        views,
     )
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "templates",
     "users",
     "values",
+    "views",
 ]
 
 

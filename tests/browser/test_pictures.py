@@ -100,6 +100,12 @@ def tables(camera: Camera) -> None:
     camera.at("/rl/jobs?q=nothing-like-it", "table-no-match", "#live-state[data-state=on]")
     page.get_by_label("Account: ada").click()
     camera.take("account-menu")
+    camera.at("/rl/jobs?user=ada&sort=name&pin=1", "table-filtered", "#live-state[data-state=on]")
+    page.get_by_text("Save view").click()
+    page.get_by_label("Name of the view").fill("Mine, by name")
+    page.get_by_label("Shared with all members").check()
+    camera.take("save-view")
+    page.get_by_role("button", name="Save", exact=True).click()
     selected(camera)
 
 

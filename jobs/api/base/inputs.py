@@ -215,7 +215,7 @@ class JobQuery(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         default="",
-        help_text="Another order than newest first, of the newest 10,000 that match; "
+        help_text="Another order than newest first, of the newest 2,000 that match; "
         "a minus reverses it.",
     )
     pin = FlagField(default=False, help_text="Jobs that have not ended come first.")

@@ -9,9 +9,11 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from jobs.actions.projects.saved_views import kept_query
 from jobs.errors import InvalidCursorError
 from jobs.models import Project
-from jobs.permissions import Actor, Verb, project_for, verbs_of
+from jobs.models.saved_view import NAME_LIMIT
+from jobs.permissions import Actor, Verb, project_for
 from jobs.readers.job_filter import (
     COUNT_LIMIT,
     REASONS,
@@ -22,6 +24,7 @@ from jobs.readers.job_filter import (
 )
 from jobs.readers.job_pages import WINDOW, JobOrder
 from jobs.readers.job_table import job_table
+from jobs.readers.saved_views import saved_views
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
@@ -84,6 +87,9 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
         context = table_context(actor, project, request.GET)
     except InvalidCursorError:
         return _first_page(request)
+    views = saved_views(actor, project)
+    current = kept_query(request.GET.urlencode())
+    context |= {"views": views, "view_query": current, "view_name_limit": NAME_LIMIT}
     context |= {"choices": filter_choices(actor, project), "kinds": JobKind.choices}
     context |= {"reasons": REASONS, "times": TIMES, "orders": ORDERS}
     return render_page(request, actor, "jobs/table.html", context, project=project)
@@ -111,7 +117,6 @@ def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str,
     cursor = query.get("cursor") or None
     table = job_table(actor, project, wanted, order, cursor=cursor, limit=PAGE_SIZE)
     counts = matching_counts(actor, project, wanted)
-    verbs = verbs_of(actor, project)
     return {
         "project": project,
         "nav": "jobs",
@@ -128,8 +133,8 @@ def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str,
         "next_query": changed(query, keep_cursor=True, cursor=table.next),
         "previous_query": changed(query, keep_cursor=True, cursor=table.previous),
         "live_query": changed(query, keep_cursor=True),
-        "may_submit": Verb.SUBMIT_JOB in verbs,
-        "may_delete": Verb.DELETE_JOB in verbs,
+        "may_submit": Verb.SUBMIT_JOB in table.verbs,
+        "may_delete": Verb.DELETE_JOB in table.verbs,
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.test import Client
 
 from jobs.actions.attempts.open_gateway import open_session
+from jobs.actions.projects.saved_views import save_view
 from jobs.actions.projects.secrets import set_secret
 from jobs.ground import clock
 from jobs.models import (
@@ -115,6 +116,10 @@ def of_cluster(project: Project, user: User) -> Parts:
     return {"cluster_name": attempt.cluster.name}
 
 
+def of_view(project: Project, user: User) -> Parts:
+    return {"view_id": save_view(Actor(user), project, "bad", "status=FAILED").pk}
+
+
 def of_stray(_project: Project, _user: User) -> Parts:
     row = StrayCluster.objects.create(name="mpx-lost", backend_name="fake", kind="own", seen={})
     return {"cluster_name": row.name}
@@ -193,6 +198,8 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("post", "array_cancel"): Operation("cancel", needs=of_array(JobStatus.QUEUED)),
     ("post", "array_rerun_failed"): Operation("rerun_failed", needs=of_array(JobStatus.FAILED)),
+    ("post", "views"): Operation("save_view", {"name": "bad", "query": "status=FAILED"}),
+    ("delete", "view"): Operation("delete_view", needs=of_view),
     ("patch", "job"): Operation("label", {"labels": {"team": "rl"}}, QUEUED),
     ("delete", "job"): Operation("delete_job", needs=of_job(status=JobStatus.SUCCEEDED)),
     ("post", "cancel"): Operation("cancel", needs=QUEUED),

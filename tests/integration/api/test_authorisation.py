@@ -62,6 +62,9 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "validate"): "member",
     ("post", "batch"): "member",
     ("post", "bulk"): "member",
+    ("get", "views"): "viewer",
+    ("post", "views"): "member",
+    ("delete", "view"): "member",  # one of the own: test_views
     ("get", "array"): "viewer",
     ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays
     ("post", "array_rerun_failed"): "member",
@@ -166,7 +169,12 @@ BODIES = {
     ("put", "secret"): {"value": "x"},
 }
 # What they request is made up.
-NOT_THERE = {("delete", "gateway_session"), ("get", "upload"), ("delete", "secret")}
+NOT_THERE = {
+    ("delete", "view"),
+    ("delete", "gateway_session"),
+    ("get", "upload"),
+    ("delete", "secret"),
+}
 # These read in threads of their own, which see only what is committed.
 ARRAY_ID = 4711
 THREADED = {"log_stream", "log_download"}
@@ -243,6 +251,7 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "token_id": 1,
         "quota_id": 1,
         "session_id": 1,
+        "view_id": 1,
         "name": "A",
         "username": "vic",
         "kind": "aws",

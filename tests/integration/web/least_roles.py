@@ -107,6 +107,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "jobs_live"): "viewer",
     ("post", "bulk"): "member",
     ("get", "bulk_done"): "viewer",
+    ("post", "save_view"): "member",
+    ("post", "delete_view"): "member",  # one of the own: test_views
     ("get", "submit"): "member",
     ("post", "submit"): "member",
     ("get", "job"): "viewer",

@@ -129,6 +129,8 @@ def form(name: str) -> dict[str, str]:
         "new_schedule": {**schedule, "name": "other"},
         "plan": {"source": SOURCE},
         "prioritize": {"priority": "60"},
+        "save_view": {"name": "mine", "query": "status=FAILED"},
+        "delete_view": {"view": "1"},
         "bulk": {"action": "cancel", "job": "1"},
         "extend": {"duration": "1h"},
         "cluster_down": {"name": "mpx"},

@@ -312,3 +312,30 @@ def test_get_shows_labels_and_the_note(mportal, portal):
     portal.on(JOB, ok(job_json(labels={"team": "rl"}, note="bad seed")))
     portal.on(f"{JOB}/attempts", page([]))
     assert "Labels      team=rl\nNote        bad seed\n" in mportal("get", "42").stdout
+
+
+def test_ps_lists_a_saved_view_which_options_refine(mportal, portal):
+    view = {
+        "id": 3, "name": "bad", "query": "status=FAILED&since=24h", "is_shared": True,
+        "owner": "ada", "can_delete": False, "url": "http://portal/rl/jobs?status=FAILED",
+    }  # fmt: skip
+    portal.on("GET /projects/rl/views", page([view]))
+    portal.on(JOBS, page([]))
+    mportal("ps", "--view", "bad", "--since", "1h")
+    params = dict(portal.seen(JOBS)[0].url.params)
+    assert params == {"status": "FAILED", "since": "1h", "limit": "20"}
+    assert mportal("ps", "--view", "none").exit_code == 2
+
+
+def test_views_are_saved_and_deleted(mportal, portal):
+    view = {
+        "id": 3, "name": "bad", "query": "status=FAILED", "is_shared": True, "owner": "ada",
+        "can_delete": True, "url": "http://portal/rl/jobs?status=FAILED",
+    }  # fmt: skip
+    portal.on("POST /projects/rl/views", ok(view, 201))
+    result = mportal("view", "save", "bad", "status=FAILED", "--shared")
+    assert "http://portal/rl/jobs" in result.stdout
+    body = {"name": "bad", "query": "status=FAILED", "shared": True}
+    assert json.loads(portal.requests[0].content) == body
+    portal.on("DELETE /projects/rl/views/3", ok(None, 204))
+    assert mportal("view", "delete", "3").stdout == "View 3: deleted\n"

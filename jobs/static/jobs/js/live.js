@@ -111,7 +111,8 @@ const show = (morphed) => (event) => {
   if (!morphed(JSON.parse(event.data)) || isAsking) refreshSoon();
 };
 
-const stream = new Stream(() => place().dataset.stream, {
+let streamed = "";
+const stream = new Stream(() => (streamed = place().dataset.stream), {
   state(state) {
     // A fetch shows whether only the stream is lost, or the portal.
     refreshSoon();
@@ -128,6 +129,11 @@ function isHealthy() {
 function connect() {
   if (place()?.dataset.stream && !stream.isWanted) stream.open();
 }
+
+// A table with other filters has another stream.
+document.addEventListener("htmx:afterSettle", () => {
+  if (stream.isWanted && place() && place().dataset.stream !== streamed) stream.open();
+});
 
 // A hidden tab holds no connection: browsers allow six for a whole portal.
 let hiding = 0;

@@ -56,6 +56,9 @@ document.addEventListener("auxclick", (event) => {
 
 // The filters may have changed since the page was loaded.
 form?.addEventListener("submit", () => (form.elements.back.value = location.search.slice(1)));
+document.querySelector("[data-takes-query]")?.addEventListener("submit", (event) => {
+  event.target.elements.query.value = location.search.slice(1);
+});
 document.addEventListener("portal:morphed", show);
 document.addEventListener("htmx:afterSettle", show);
 addEventListener("pageshow", show);
