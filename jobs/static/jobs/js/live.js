@@ -111,8 +111,7 @@ const show = (morphed) => (event) => {
   if (!morphed(JSON.parse(event.data)) || isAsking) refreshSoon();
 };
 
-let streamed = "";
-const stream = new Stream(() => (streamed = place().dataset.stream), {
+const stream = new Stream(() => place().dataset.stream, {
   state(state) {
     // A fetch shows whether only the stream is lost, or the portal.
     refreshSoon();
@@ -131,10 +130,7 @@ function connect() {
 }
 
 // A table with other filters has another stream.
-document.addEventListener("htmx:afterSettle", () => {
-  if (stream.isWanted && place() && place().dataset.stream !== streamed) stream.open();
-});
-
+document.addEventListener("htmx:afterSettle", () => place() && stream.follow());
 // A hidden tab holds no connection: browsers allow six for a whole portal.
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {

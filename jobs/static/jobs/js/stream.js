@@ -23,7 +23,7 @@ export class Stream {
   open() {
     this.close();
     this.heardAt = Date.now();
-    this.source = new EventSource(this.address());
+    this.source = new EventSource((this.url = this.address()));
     this.source.onopen = () => {
       this.failures = 0;
       this.heardAt = Date.now();
@@ -35,6 +35,11 @@ export class Stream {
         this.heardAt = Date.now();
         hear(event);
       });
+  }
+
+  // Starts over if the address is another one by now.
+  follow() {
+    if (this.isWanted && this.address() !== this.url) this.open();
   }
 
   close() {
