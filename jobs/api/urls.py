@@ -29,7 +29,7 @@ from jobs.api.logs.ingest_view import ingest_view
 from jobs.api.logs.log_search_view import LogSearchView
 from jobs.api.logs.log_stream import log_stream
 from jobs.api.overview import overview_views
-from jobs.api.projects import member_views, project_views, secret_views
+from jobs.api.projects import limit_view, member_views, project_views, secret_views
 from jobs.api.queue import queue_views
 from jobs.api.templates import template_views
 from jobs.api.usage import budget_view, usage_view
@@ -64,6 +64,7 @@ urlpatterns = [
         project_views.ProjectUnarchiveView.as_view(),
         name="project_unarchive",
     ),
+    path(f"{_PROJECT}/limits", limit_view.LimitsView.as_view(), name="limits"),
     path(f"{_PROJECT}/members", member_views.MemberListView.as_view(), name="members"),
     path(
         f"{_PROJECT}/members/<name:username>",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.web.account import settings_pages, sign_in
-from jobs.web.administration import quota_pages, sharing_pages, user_pages
+from jobs.web.administration import cloud_pages, quota_pages, sharing_pages, user_pages
 from jobs.web.base import live
 from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
@@ -25,10 +25,10 @@ from jobs.web.jobs import (
     view_pages,
 )
 from jobs.web.overview import overview_page, overview_stream
-from jobs.web.projects import member_pages, project_pages, secret_pages
+from jobs.web.projects import member_pages, policy_page, project_pages, secret_pages
 from jobs.web.queue import queue_page
 from jobs.web.templates import template_pages
-from jobs.web.usage import usage_page
+from jobs.web.usage import budget_page, usage_page
 
 app_name = "web"
 
@@ -61,6 +61,10 @@ urlpatterns = [
     path("settings/quotas/<int:quota_id>/delete", quota_pages.remove_quota, name="delete_quota"),
     path("settings/all-projects", quota_pages.projects, name="admin_projects"),
     path("settings/all-projects/<slug:slug>/weight", quota_pages.weight, name="set_weight"),
+    path("settings/clouds", cloud_pages.clouds, name="clouds"),
+    path("settings/clouds/check", cloud_pages.check, name="check_clouds"),
+    path("settings/clouds/remove", cloud_pages.remove, name="remove_cloud"),
+    path("settings/add-cloud/<slug:kind>", cloud_pages.add, name="add_cloud"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),
     path("settings/machines", machines_page.all_page, name="all_machines"),
@@ -89,6 +93,8 @@ urlpatterns = [
     path("<slug:slug>/members/role", member_pages.change_role, name="change_role"),
     path("<slug:slug>/members/remove", member_pages.remove, name="remove_member"),
     path("<slug:slug>/settings", project_pages.settings, name="settings"),
+    path("<slug:slug>/settings/budget", budget_page.page, name="budget"),
+    path("<slug:slug>/settings/policies", policy_page.page, name="policies"),
     path("<slug:slug>/settings/laptops", project_pages.laptops, name="allow_laptops"),
     path("<slug:slug>/settings/archive", project_pages.archive, name="archive_project"),
     path("<slug:slug>/settings/unarchive", project_pages.unarchive, name="unarchive_project"),

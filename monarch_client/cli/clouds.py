@@ -55,6 +55,24 @@ def aws(
 
 
 @cloud_add.command()
+@click.option("--subscription-id", required=True, help="The subscription that pays.")
+@click.option("--tenant-id", required=True, help="The directory of the service principal.")
+@click.option("--client-id", required=True, help="The id of the service principal.")
+@pass_session
+def azure(session: Session, /, **ids: str) -> None:
+    """Store a service principal of Azure; its client secret is prompted for."""
+    secret = click.prompt("Client secret", hide_input=True, err=True)
+    _add(session, "azure", {**ids, "client_secret": secret})
+
+
+@cloud_add.command("lambda")
+@pass_session
+def lambda_cloud(session: Session) -> None:
+    """Store an API key of Lambda Cloud, which is prompted for."""
+    _add(session, "lambda", {"api_key": click.prompt("API key", hide_input=True, err=True)})
+
+
+@cloud_add.command()
 @click.option("--file", type=_file, required=True, help="The key file of a service account.")
 @pass_session
 def gcp(session: Session, file: Path) -> None:

@@ -6,10 +6,10 @@ import click
 
 from monarch_client.cli import completion
 from monarch_client.cli.jobs import project_option
-from monarch_client.cli.output import Output, output_options
+from monarch_client.cli.output import Output, duration, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.wire.projects import Member, Project
+from monarch_client.wire.projects import Member, Project, ProjectLimits
 
 ROLES = ("viewer", "member", "maintainer", "admin")
 PROJECT_COLUMNS = {
@@ -66,6 +66,16 @@ def project_laptops(session: Session, slug: str, *, allowed: bool) -> None:
     """
     made = session.client.allow_laptops(slug, allowed=allowed)
     say(f"{made.slug}: laptops {'may' if made.laptops_may_attach else 'may not'} attach")
+
+
+@project.command("limits")
+@click.argument("slug", shell_complete=completion.projects)
+@output_options
+@pass_session
+def project_limits(session: Session, output: Output, *, slug: str) -> None:
+    """Show how long jobs of a project may run, and its clusters be idle."""
+    limits = session.client.project_limits(slug)
+    output.one(limits, lambda: show_limits(slug, limits), key="weight")
 
 
 @project.command("archive")
@@ -141,6 +151,14 @@ def members_remove(session: Session, *, usernames: tuple[str, ...], project: str
     for username in usernames:
         session.client.remove_member(slug, username)
         say(f"{username}: removed")
+
+
+def show_limits(slug: str, limits: ProjectLimits) -> None:
+    """Print the limits of a project that are in force."""
+    longest, idle = limits.duration_in_force_s, limits.idle_in_force_minutes
+    say(f"{slug}: max-duration {duration(longest) if longest else 'none'}")
+    say(f"{slug}: max-idle {f'{idle} min' if idle else 'none'}")
+    say(f"{slug}: weight {limits.weight:g}")
 
 
 def _show(made: Project) -> None:

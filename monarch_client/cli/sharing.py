@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from monarch_client.cli.output import duration
+from monarch_client.cli.projects import show_limits
 from monarch_client.cli.queues import preemption, said, whose
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
@@ -207,6 +208,30 @@ def project_weight(session: Session, slug: str, weight: float) -> None:
     """Set the weight of a project in fair sharing."""
     made = session.client.set_weight(slug, weight)
     say(f"{made.project}: weight {made.weight:g}")
+
+
+@project.command("limits")
+@click.argument("slug")
+@click.option("--max-duration", help=f"The longest run of a job, such as 12h; {NONE} removes it.")
+@click.option("--max-idle", help=f"The idle minutes of a warm cluster; {NONE} removes it.")
+@pass_session
+def project_limits(
+    session: Session, slug: str, max_duration: str | None, max_idle: str | None
+) -> None:
+    """Set how long jobs of a project may run, and its warm clusters be idle."""
+    changes: dict[str, int | None] = {}
+    if max_duration is not None:
+        seconds = seconds_in(max_duration)
+        if max_duration != NONE and (not seconds or max_duration.isdigit()):
+            raise click.UsageError(f"{max_duration} is no length of time such as 12h, or {NONE}.")
+        changes["max_duration_s"] = seconds
+    if max_idle is not None:
+        if max_idle != NONE and not max_idle.isdecimal():
+            raise click.UsageError(f"{max_idle} is no number of minutes, or {NONE}.")
+        changes["max_idle_minutes"] = None if max_idle == NONE else int(max_idle)
+    if not changes:
+        raise click.UsageError("Give --max-duration, --max-idle, or both.")
+    show_limits(slug, session.client.set_limits(slug, **changes))
 
 
 GROUPS = (pool, queue, quota, project)

@@ -54,6 +54,15 @@ class ProjectCalls:
             wire.projects.Project, self._send("PATCH", project, "", json=body, repeatable=True)
         )
 
+    def project_limits(self, project: str) -> wire.projects.ProjectLimits:
+        """Return the limits of a project, and those that are in force."""
+        return decode(wire.projects.ProjectLimits, self._send("GET", project, "/limits"))
+
+    def set_limits(self, project: str, **changes: int | None) -> wire.projects.ProjectLimits:
+        """Set `max_duration_s` and `max_idle_minutes`; None takes a limit away."""
+        answer = self._send("PUT", project, "/limits", json=changes, repeatable=True)
+        return decode(wire.projects.ProjectLimits, answer)
+
     def archive_project(self, project: str) -> wire.projects.Project:
         """Make a project read-only. ConflictError: it has jobs that have not ended, or clusters."""
         return decode(

@@ -44,6 +44,24 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectLimits:
+    """The limits of a project's jobs and clusters. Null: no limit."""
+
+    max_duration_s: Annotated[int | None, Meta(description="The project's own, of one run.")]
+    max_idle_minutes: Annotated[
+        int | None, Meta(description="The project's own, of an idle warm cluster.")
+    ]
+    duration_in_force_s: Annotated[
+        int | None, Meta(description="The smaller one of the project's and the installation's.")
+    ]
+    idle_in_force_minutes: Annotated[
+        int | None, Meta(description="The smaller one of the project's and the installation's.")
+    ]
+    weight: Annotated[float, Meta(description="The weight in fair sharing.")]
+    may_set: Annotated[bool, Meta(description="Whether the caller may set these.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
     """A secret of a project, without its value."""
 

@@ -68,7 +68,7 @@ class CloudKindView(PortalView):
         responses={200: Stored, **problems(400, 401, 403, 404, 409, 422)},
     )
     def put(self, request: Request, kind: str) -> Response:
-        """Store credentials of `aws`, `gcp`, `kubernetes` or `slurm`."""
+        """Store credentials of `aws`, `azure`, `gcp`, `kubernetes`, `lambda` or `slurm`."""
         content = self.parsed(CloudBody, {"fields_of_kind": request.data})["fields_of_kind"]
         return answer_with(Stored(names=add_cloud(self.actor, kind, content)))
 

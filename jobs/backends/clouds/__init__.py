@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
-from jobs.backends.clouds import aws, gcp, kubernetes, slurm
+from jobs.backends.clouds import aws, azure, gcp, kubernetes, lambda_cloud, slurm
 from jobs.backends.clouds.files import PrivateHome
 from jobs.errors import ConflictError
 
@@ -40,9 +40,13 @@ class CloudKind:
 
 KINDS: dict[str, CloudKind] = {
     "aws": CloudKind(aws.FIELDS, aws.add, aws.remove, aws.listed),
+    "azure": CloudKind(azure.FIELDS, azure.add, azure.remove, azure.listed),
     "gcp": CloudKind(gcp.FIELDS, gcp.add, gcp.remove, gcp.listed),
     "kubernetes": CloudKind(
         kubernetes.FIELDS, kubernetes.add, kubernetes.remove, kubernetes.listed
+    ),
+    "lambda": CloudKind(
+        lambda_cloud.FIELDS, lambda_cloud.add, lambda_cloud.remove, lambda_cloud.listed
     ),
     "slurm": CloudKind(slurm.FIELDS, slurm.add, slurm.remove, slurm.listed),
 }

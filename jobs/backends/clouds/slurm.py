@@ -32,11 +32,11 @@ def add(home: PrivateHome, content: Mapping[str, str], allow_exec: bool) -> list
     for field, (form, words) in _FORMS.items():
         value = fields.get(field, "")
         if field != "proxy_jump" and not value:
-            raise InvalidCloudError(f"A Slurm cluster needs {field}: {words}.")
+            raise InvalidCloudError(f"A Slurm cluster needs {field}: {words}.", field=field)
         if value and not form.fullmatch(value):
-            raise InvalidCloudError(f"{field} must be {words}.")
+            raise InvalidCloudError(f"{field} must be {words}.", field=field)
     if int(fields["port"]) > _LAST_PORT:
-        raise InvalidCloudError("port must be a number from 1 to 65535.")
+        raise InvalidCloudError("port must be a number from 1 to 65535.", field="port")
     key = _checked_key(fields.get("key", ""))
     blocks = _blocks(home.read(_FILE))
     name = fields["name"]

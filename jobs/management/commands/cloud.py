@@ -9,18 +9,20 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs.actions.sharing.clouds import add_cloud, remove_cloud
+from jobs.backends.clouds import KINDS
 from jobs.errors import PortalError
 from jobs.readers.cloud_list import cloud_check, cloud_list
 
 # These are given as the name of a file, or - for standard input.
-_OF_FILES = ("file", "key")
+_OF_FILES = ("file", "key", "client_secret", "api_key")
 _TEXTS = ("name", "host", "user", "port", "proxy_jump", "profile", "access_key_id")
+_IDS = ("subscription_id", "tenant_id", "client_id")
 
 
 class Command(BaseCommand):
     """`manage.py cloud list|add|remove|check`."""
 
-    help = "Give SkyPilot the credentials of a cloud: aws, gcp, kubernetes or slurm."
+    help = f"Give SkyPilot the credentials of a cloud: {', '.join(KINDS)}."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the verbs and their options."""
@@ -30,8 +32,8 @@ class Command(BaseCommand):
         adding = verbs.add_parser("add")
         adding.add_argument("kind")
         for field in _OF_FILES:
-            adding.add_argument(f"--{field}", metavar="FILE")
-        for field in _TEXTS:
+            adding.add_argument(f"--{field.replace('_', '-')}", dest=field, metavar="FILE")
+        for field in (*_TEXTS, *_IDS):
             adding.add_argument(f"--{field.replace('_', '-')}", dest=field)
         adding.add_argument(
             "--allow-exec",
@@ -58,7 +60,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{cloud.name}  {'enabled' if cloud.is_enabled else cloud.reason}")
 
     def _add(self, options: dict[str, Any]) -> None:
-        content = {field: options[field] for field in _TEXTS if options[field]}
+        content = {field: options[field] for field in (*_TEXTS, *_IDS) if options[field]}
         for field in _OF_FILES:
             if options[field]:
                 content[field] = _content_of(options[field])

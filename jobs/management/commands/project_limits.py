@@ -36,7 +36,7 @@ class Command(BaseCommand):
             changes["max_duration_s"] = _seconds(duration)
         if (idle := options["max_idle"]) is not None:
             changes["max_idle_minutes"] = _minutes(idle)
-        set_limits(project, **changes)
+        set_limits(None, project, **changes)
         longest, waits = duration_limit(project), idle_limit(project)
         self.stdout.write(
             "max-duration: " + (f"{shown_s(longest.value)} ({longest.set_by})" if longest else NONE)

@@ -30,7 +30,8 @@ def accepted(
 
 
 def _add_errors(form: forms.Form, error: PortalError, field: str) -> None:
-    for row in error.data.get("errors", [{"path": field, "message": error.message}]):
+    whole = {"path": error.data.get("field", field), "message": error.message}
+    for row in error.data.get("errors", [whole]):
         # The field of `caps.gpus:H100` is `caps`.
         name = row["path"].partition(".")[0]
         form.add_error(name if name in form.fields else field, row["message"])

@@ -28,7 +28,7 @@ def members(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         return redirect("web:members", slug=slug)
     context = {
         "project": project,
-        "nav": "members",
+        "nav": "settings",
         "members": member_list(actor, project),
         "form": form,
         "roles": Role.choices,

@@ -56,7 +56,7 @@ def laptops(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         request,
         lambda: change_project(actor, project, laptops_may_attach=allowed),
         done=f"Laptops {'may' if allowed else 'may not'} attach to running jobs.",
-        back=reverse("web:settings", args=[project.slug]),
+        back=reverse("web:policies", args=[project.slug]),
     )
 
 
@@ -112,7 +112,7 @@ def _page(
     context = {
         "project": project,
         "view": project_view(actor, project),
-        "nav": "members",
+        "nav": "settings",
         "form": form,
         "delete_form": delete_form,
         "may_manage": may(actor, Verb.MANAGE_PROJECT, project),

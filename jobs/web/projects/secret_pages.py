@@ -32,7 +32,7 @@ def secrets(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         return redirect("web:secrets", slug=slug)
     context = {
         "project": project,
-        "nav": "members",
+        "nav": "settings",
         "secrets": secret_list(actor, project),
         "form": form,
         "may_manage": may(actor, Verb.MANAGE_SECRETS, project),

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_safe
 
-from jobs.actions.projects.set_budget import remove_budget, set_budget
 from jobs.ground import clock
 from jobs.models import Project
-from jobs.permissions import Actor, project_for, require_budget
+from jobs.permissions import Actor, project_for
 from jobs.readers.budget import budget_view
 from jobs.readers.usage import MOST_ROWS, usages
-from jobs.statuses import OnSpent, UsageBy
+from jobs.statuses import UsageBy
 from jobs.web.base import figures
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.base.template_tags import usd
-from jobs.web.usage.budget_form import BudgetForm
-from monarch_client.wire.money import Budget, Usage, UsageRow
+from monarch_client.wire.money import Usage, UsageRow
 
 # Of the dearest; REST and the command line have them all.
 MOST_SHOWN = 15
@@ -69,21 +65,12 @@ class Axis:
     labels: list[str]  # from the top down
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe
 @signed_in
 def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """Show the page; with POST, set a new budget."""
+    """Show the page of one month."""
     project = project_for(actor, slug)
-    form = None
-    if request.method == "POST":
-        require_budget(actor)
-        form = BudgetForm(request.POST)
-        if form.is_valid():
-            _set(actor, project, form)
-            return redirect("web:usage", slug=slug)
     context = _context(request, actor, project)
-    if context["budget"].may_set:
-        context["form"] = form or BudgetForm(initial=_initial(context["budget"]))
     return render_page(request, actor, "projects/usage.html", context, project=project)
 
 
@@ -162,19 +149,3 @@ def _parts(found: Usage) -> Parts:
 def _weights(found: Usage) -> list[float]:
     """Return the values to compare rows by: US$, or hours where nothing has a price."""
     return [float(row.usd) if found.usd else row.node_hours for row in found.rows]
-
-
-def _initial(budget: Budget) -> dict[str, Any]:
-    return {
-        "usd": "" if budget.usd is None else budget.usd.quantize(Decimal("0.01")),
-        "on_spent": budget.on_spent,
-        "warn_at": ", ".join(map(str, budget.warn_at)),
-    }
-
-
-def _set(actor: Actor, project: Project, form: BudgetForm) -> None:
-    data = form.cleaned_data
-    if data["usd"] is None:
-        remove_budget(actor, project)
-    else:
-        set_budget(actor, project, data["usd"], OnSpent(data["on_spent"]), data["warn_at"])

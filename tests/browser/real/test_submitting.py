@@ -64,6 +64,7 @@ def test_what_was_typed_outlives_a_reload_and_a_walk_to_another_page(page, edito
     page.reload()
     page.get_by_role("button", name="Restore draft").click()
     expect(editor).to_have_value(WRONG)
+    page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="Members").click()
     page.wait_for_url("**/members")
     page.goto("/rl/jobs/new")

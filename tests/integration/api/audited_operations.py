@@ -189,6 +189,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("delete", "project"): Operation("delete_project", query="?confirm=rl"),
     ("post", "project_archive"): Operation("archive_project"),
     ("post", "project_unarchive"): Operation("unarchive_project", needs=of_archived),
+    ("put", "limits"): Operation("set_limits", {"max_idle_minutes": 30}),
     ("put", "member"): Operation("set_role", {"role": "maintainer"}, of_member),
     ("delete", "member"): Operation("remove_member", needs=of_member),
     ("post", "jobs"): Operation("submit", {"spec": SPEC}),

@@ -54,6 +54,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("delete", "project"): "admin",
     ("post", "project_archive"): "admin",
     ("post", "project_unarchive"): "admin",
+    ("get", "limits"): "viewer",
+    ("put", "limits"): SIGNED_IN,  # and administrators alone: projects/test_limits
     ("get", "members"): "viewer",
     ("put", "member"): "admin",
     ("delete", "member"): "admin",

@@ -31,6 +31,11 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "user"): ADMINISTRATOR,
     ("post", "change_user"): ADMINISTRATOR,
     ("post", "end_sessions"): ADMINISTRATOR,
+    ("get", "clouds"): ADMINISTRATOR,
+    ("post", "check_clouds"): ADMINISTRATOR,
+    ("post", "remove_cloud"): ADMINISTRATOR,
+    ("get", "add_cloud"): ADMINISTRATOR,
+    ("post", "add_cloud"): ADMINISTRATOR,
     ("get", "admin_projects"): ADMINISTRATOR,
     ("post", "admin_projects"): ADMINISTRATOR,
     ("post", "set_weight"): ADMINISTRATOR,
@@ -79,7 +84,10 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "queue_stream"): "viewer",
     ("post", "plan"): "member",
     ("get", "usage"): "viewer",
-    ("post", "usage"): SIGNED_IN,  # and the installation's administrators alone: test_usage
+    ("get", "budget"): "viewer",
+    ("post", "budget"): SIGNED_IN,  # and the installation's administrators alone: test_usage
+    ("get", "policies"): "viewer",
+    ("post", "policies"): SIGNED_IN,  # as above: test_policies
     ("get", "members"): "viewer",
     ("post", "members"): "admin",
     ("post", "change_role"): "admin",

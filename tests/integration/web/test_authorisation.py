@@ -137,7 +137,8 @@ def form(name: str) -> dict[str, str]:
         "cluster_extend": {"name": "mpx"},
         "cluster_stop": {"name": "mpx"},
         "any_cluster_down": {"name": "mpx"},
-        "usage": {"usd": "5", "on_spent": "hold", "warn_at": "50"},
+        "policies": {"max_duration": "2h"},
+        "budget": {"usd": "5", "on_spent": "hold", "warn_at": "50"},
         "members": member,
         "secrets": {"name": "A", "value": "x"},
         "delete_secret": {"name": "A"},
@@ -162,7 +163,7 @@ def form(name: str) -> dict[str, str]:
 def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
              "schedule_name": "nightly", "template_name": "grid", "session_id": SESSION_ID,
-             "username": "vic", "name": "night", "quota_id": 1}  # fmt: skip
+             "username": "vic", "name": "night", "quota_id": 1, "kind": "aws"}  # fmt: skip
     parts["array_id"] = ARRAY_ID
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 

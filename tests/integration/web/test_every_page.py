@@ -42,6 +42,8 @@ ADMINISTRATION = [
     "/settings/queues/default",
     "/settings/pools",
     "/settings/quotas",
+    "/settings/clouds",
+    "/settings/add-cloud/slurm",
 ]
 PROJECT_PAGES = [
     "/rl",
@@ -49,6 +51,8 @@ PROJECT_PAGES = [
     "/rl/jobs/new",
     "/rl/members",
     "/rl/settings",
+    "/rl/settings/budget",
+    "/rl/settings/policies",
     "/rl/machines",
     "/rl/queue",
     "/rl/secrets",

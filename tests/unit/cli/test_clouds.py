@@ -37,6 +37,20 @@ def test_a_key_pairs_secret_is_requested_and_not_shown(mportal, portal):
     assert "hidden" not in result.stdout + result.stderr
 
 
+def test_secrets_of_azure_and_lambda_are_requested_and_not_shown(mportal, portal):
+    for kind in ("azure", "lambda"):
+        portal.on(f"PUT /clouds/{kind}", ok({"names": ["default"]}))
+    add = ("admin", "cloud", "add")
+    ids = ("--subscription-id", "s", "--tenant-id", "t", "--client-id", "c")
+    results = [mportal(*add, "azure", *ids, input="hidden\n")]
+    assert sent(portal) == {
+        "subscription_id": "s", "tenant_id": "t", "client_id": "c", "client_secret": "hidden"
+    }  # fmt: skip
+    results.append(mportal(*add, "lambda", input="hidden\n"))
+    assert sent(portal) == {"api_key": "hidden"}
+    assert all("hidden" not in each.stdout + each.stderr for each in results)
+
+
 def test_files_are_sent_as_they_are(mportal, portal, tmp_path):
     (tmp_path / "file").write_text("content")
     for kind in ("aws", "gcp", "kubernetes"):

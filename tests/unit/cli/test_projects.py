@@ -56,3 +56,21 @@ def test_members_are_listed_set_and_removed(mportal, portal):
     assert json.loads(portal.requests[-1].content) == {"role": "viewer"}
     assert mportal("members", "remove", "ada", "max").stdout == "ada: removed\nmax: removed\n"
     assert mportal("members", "set", "ada", "owner").exit_code == 2
+
+
+def test_limits_are_shown_and_set(mportal, portal):
+    limits = {
+        "max_duration_s": None, "max_idle_minutes": 30, "duration_in_force_s": 43200,
+        "idle_in_force_minutes": 30, "weight": 2, "may_set": True,
+    }  # fmt: skip
+    portal.on("GET /projects/rl/limits", ok(limits))
+    portal.on("PUT /projects/rl/limits", ok(limits))
+    shown = mportal("project", "limits", "rl").stdout
+    assert shown == "rl: max-duration 12 h\nrl: max-idle 30 min\nrl: weight 2\n"
+    change = ("admin", "project", "limits", "rl")
+    assert mportal(*change, "--max-duration", "none", "--max-idle", "30").stdout == shown
+    assert json.loads(portal.requests[-1].content) == {
+        "max_duration_s": None, "max_idle_minutes": 30
+    }  # fmt: skip
+    for wrong in ((), ("--max-duration", "12"), ("--max-idle", "long")):
+        assert mportal(*change, *wrong).exit_code == 2

@@ -17,7 +17,7 @@ from tests.factories import make_attempt, make_job, make_user
 from tests.integration.web.conftest import browser_of, text_of
 
 pytestmark = pytest.mark.feature("P5.6")
-PATH = "/rl/usage"
+PATH, BUDGET = "/rl/usage", "/rl/settings/budget"
 NOON = datetime(2026, 11, 24, 12, tzinfo=timezone.utc)
 FORM = {"usd": "20", "on_spent": "hold", "warn_at": "50, 80 %, 100"}
 
@@ -148,7 +148,7 @@ def test_a_month_that_is_none_or_is_to_come_shows_something(viewer, project, mon
 
 def test_an_administrator_of_the_installation_sets_a_budget(root, viewer, project):
     assert "Set a budget" in root.text(PATH)
-    assert root.post(PATH, FORM)["Location"] == PATH
+    assert root.post(BUDGET, FORM)["Location"] == BUDGET
     budget = Budget.objects.get()
     assert budget.usd == 20
     assert (budget.on_spent, budget.warn_at) == ("hold", [50, 80, 100])
@@ -160,8 +160,8 @@ def test_an_administrator_of_the_installation_sets_a_budget(root, viewer, projec
 
 
 def test_an_empty_amount_takes_the_budget_away(root, project):
-    root.post(PATH, FORM)
-    root.post(PATH, {**FORM, "usd": ""})
+    root.post(BUDGET, FORM)
+    root.post(BUDGET, {**FORM, "usd": ""})
     assert not Budget.objects.exists()
 
 
@@ -169,7 +169,7 @@ def test_an_empty_amount_takes_the_budget_away(root, project):
     "wrong", [{"usd": "-1"}, {"usd": "much"}, {"warn_at": "half"}, {"warn_at": "0"}]
 )
 def test_what_makes_no_sense_is_reported_at_its_field(root, project, wrong):
-    page = root.post(PATH, {**FORM, **wrong})
+    page = root.post(BUDGET, {**FORM, **wrong})
     assert page.status_code == 200
     assert 'class="error"' in page.content.decode()
     assert text_of(page)
@@ -179,5 +179,5 @@ def test_what_makes_no_sense_is_reported_at_its_field(root, project, wrong):
 @pytest.mark.feature("P8.1")
 def test_no_other_user_sets_a_budget(viewer, admin, project):
     for browser in (viewer, admin):
-        assert browser.post(PATH, FORM).status_code == 403
+        assert browser.post(BUDGET, FORM).status_code == 403
     assert not Budget.objects.exists()

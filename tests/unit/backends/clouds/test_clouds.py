@@ -20,6 +20,13 @@ AWS_PAIR = {"access_key_id": "AKIA" + "A" * 16, "secret_access_key": "s/ecret+" 
 AWS_FILE = (
     "[default]\naws_access_key_id = AKIABBBBBBBBBBBBBBBB\naws_secret_access_key = wJalr%XX\n"
 ).replace("wJalr%XX", "wJalrXUtnFEMIK7MDENG")
+AZURE = {
+    "subscription_id": "11111111-89ab-cdef-0123-456789abcdef",
+    "tenant_id": "22222222-89ab-cdef-0123-456789abcdef",
+    "client_id": "33333333-89AB-CDEF-0123-456789abcdef",
+    "client_secret": "abc8Q~planted-secret",
+}
+LAMBDA = {"api_key": "secret_team_planted.0123456789abcdef"}
 ACCOUNT = {
     "type": "service_account",
     "project_id": "team-1",
@@ -76,7 +83,9 @@ def add(home, kind, allow_exec=False, **content):
 ALL = [
     ("aws", AWS_PAIR, ["default"]),
     ("aws", {"file": AWS_FILE}, ["default"]),
+    ("azure", AZURE, ["default"]),
     ("gcp", {"file": json.dumps(ACCOUNT)}, ["default"]),
+    ("lambda", LAMBDA, ["default"]),
     ("kubernetes", {"file": kubeconfig("prod", "dev")}, ["prod", "dev"]),
     ("slurm", SLURM, ["main"]),
 ]
@@ -136,6 +145,23 @@ def test_profiles_hosts_and_contexts_live_beside_each_other(home):
     assert yaml.safe_load(home.read(".kube/config"))["current-context"] == "dev"
 
 
+def test_azure_and_lambda_are_written_as_skypilot_reads_them(home):
+    add(home, "azure", **AZURE)
+    profile = json.loads(home.read(".azure/azureProfile.json"))
+    (subscription,) = profile["subscriptions"]
+    assert (subscription["id"], subscription["isDefault"]) == (AZURE["subscription_id"], True)
+    assert json.loads(home.read(".azure/service_principal_entries.json")) == [
+        {
+            "client_id": AZURE["client_id"].lower(),
+            "tenant": AZURE["tenant_id"],
+            "client_secret": AZURE["client_secret"],
+        }
+    ]
+    assert home.read(".azure/msal_token_cache.json") == "{}"
+    add(home, "lambda", **LAMBDA)
+    assert home.read(".lambda_cloud/lambda_keys") == f"api_key = {LAMBDA['api_key']}\n"
+
+
 def test_a_slurm_host_is_written_as_skypilot_reads_it(home):
     add(home, "slurm", **SLURM, proxy_jump="bob@gate:22")
     assert home.read(".slurm/config").splitlines() == [
@@ -186,6 +212,12 @@ BAD = [
     ("kubernetes", {"file": "a: &a [x]\nb: [*a, *a]\n"}, "aliases"),
     ("kubernetes", {"file": "contexts: planted"}, "not a list"),
     ("kubernetes", {"file": "[" * 2000}, "not a kubeconfig"),
+    ("azure", {**AZURE, "subscription_id": "planted"}, "subscription_id must be"),
+    ("azure", {**AZURE, "tenant_id": ""}, "tenant_id must be"),
+    ("azure", {**AZURE, "client_secret": "planted secret"}, "client_secret must be"),
+    ("lambda", {"api_key": "planted"}, "api_key must be"),
+    ("lambda", {"api_key": "planted\nother = 0123456789"}, "api_key must be"),
+    ("lambda", {}, "api_key must be"),
     ("slurm", {**SLURM, "name": "*"}, "name must be"),
     ("slurm", {**SLURM, "name": "../x"}, "name must be"),
     ("slurm", {**SLURM, "host": "-oProxyCommand=x"}, "host must be"),
