@@ -14,10 +14,12 @@ from jobs.models import Attempt
 from jobs.models.api_token import token_digest
 from jobs.models.attempt import takes_frames
 from jobs.statuses import Carrier, JobStatus, StackState
+from monarch_client.spec.tpu import hosts_of_node
 
 # Asked through models it takes six times as long, which each batch of lines would pay for.
 _SENDER = """
-SELECT attempt.id, attempt.job_id, attempt.number, job.num_nodes, job.request_options ? 'secrets',
+SELECT attempt.id, attempt.job_id, attempt.number, job.num_nodes, job.gpu_type,
+       job.request_options ? 'secrets',
        attempt.contacted_at, attempt.last_seen_at,
        attempt.carrier <> %(push)s OR job.status = %(stopping)s OR EXISTS (
            SELECT FROM jobs_stackdump AS dump
@@ -49,10 +51,16 @@ class Sender:
     job_id: int
     number: int
     num_nodes: int
+    gpu_type: str
     has_secrets: bool
     contacted_at: datetime | None
     last_seen_at: datetime | None
     is_waited_for: bool
+
+    @property
+    def num_hosts(self) -> int:
+        """Return the number of ranks, as `Job.num_hosts`."""
+        return self.num_nodes * hosts_of_node(self.gpu_type)
 
     @cached_property
     def attempt(self) -> Attempt:

@@ -21,6 +21,7 @@ from jobs.statuses import (
     StopReason,
     WaitReason,
 )
+from monarch_client.spec.tpu import hosts_of_node
 
 _NONE_AFTER = (
     "NOT EXISTS (SELECT FROM jobs_attempt AS later"
@@ -215,6 +216,11 @@ class Job(models.Model):
         """Return the request, as the job was admitted with it."""
         columns = {name: getattr(self, name) for name in COLUMNS}
         return JobRequest.stored(columns, self.request_options)
+
+    @property
+    def num_hosts(self) -> int:
+        """Return the number of ranks: a node that is a TPU slice has several hosts."""
+        return self.num_nodes * hosts_of_node(self.gpu_type)
 
     @property
     def is_final(self) -> bool:

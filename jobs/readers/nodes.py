@@ -43,7 +43,7 @@ def job_nodes(actor: Actor, slug: str, job_id: int, number: int | None = None) -
         attempt=found.attempt,
         is_over=found.is_over,
         is_final=found.is_final,
-        num_nodes=job.num_nodes,
+        num_nodes=job.num_hosts,
         nodes=[
             NodeView(worker, hosts.get(worker.rank))
             for worker in (workers_of(attempt) if attempt else [])

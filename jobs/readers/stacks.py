@@ -41,7 +41,7 @@ def job_stacks(
             is_over=False,
             is_final=job.is_final,
             can_ask=False,
-            ranks=job.num_nodes,
+            ranks=job.num_hosts,
             dumps=[],
         )
     is_over = attempt.ended_at is not None
@@ -52,7 +52,7 @@ def job_stacks(
         is_over=is_over,
         is_final=is_over and not is_pending and (job.is_final or choice.attempt is not None),
         can_ask=not is_over and _may_ask(actor, job),
-        ranks=job.num_nodes,
+        ranks=job.num_hosts,
         dumps=dumps,
     )
 

@@ -33,7 +33,7 @@ def watch_gpus(job: Job, attempt: Attempt) -> None:
     if rule is None or attempt.run_started_at is None or job.status != JobStatus.RUNNING:
         return
     rows = list(attempt.host_metrics.only("attempt", "at", "gpus_idle_since", "latest"))
-    if len(rows) < job.num_nodes:
+    if len(rows) < job.num_hosts:
         return
     idle = idle_for(
         [GpuHost(row.at, row.gpus_idle_since) for row in rows],

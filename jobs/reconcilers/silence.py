@@ -76,7 +76,7 @@ def _misses_ranks(job: Job, attempt: Attempt) -> bool:
     """Whether the first report of a rank is overdue."""
     if attempt.run_started_at is not None or _there_since(attempt) > clock.now() - SILENT_AFTER:
         return False
-    return attempt.workers.count() < job.num_nodes
+    return attempt.workers.count() < job.num_hosts
 
 
 def _head_lives(view: ClusterView) -> bool:

@@ -30,8 +30,8 @@ def ask_stacks(actor: Actor, job: Job, rank: int, pid: int | None = None) -> Sta
     job has no such rank, or was deleted.
     """
     require_stacks(actor, job)
-    if rank >= job.num_nodes:
-        raise NotFoundError(f"Job {job.pk} has no rank {rank}: it has {job.num_nodes}, from 0.")
+    if rank >= job.num_hosts:
+        raise NotFoundError(f"Job {job.pk} has no rank {rank}: it has {job.num_hosts}, from 0.")
     with transaction.atomic():
         # Every change of an attempt and its log locks the log first; and it may end meanwhile.
         locked_head(_attempt_to_ask(job).pk)

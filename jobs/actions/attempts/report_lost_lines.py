@@ -37,7 +37,7 @@ def _lost(attempt: Attempt, *, all_silent: bool) -> list[int]:
     statuses = dict(workers.values_list("rank", "status"))
     if not all_silent:
         return sorted(rank for rank, status in statuses.items() if status == WorkerStatus.LOST)
-    ranks = range(attempt.job.num_nodes)
+    ranks = range(attempt.job.num_hosts)
     return [rank for rank in ranks if statuses.get(rank) != WorkerStatus.EXITED]
 
 

@@ -59,7 +59,7 @@ def take_in(
     began to arrive. No frames at all are a sign of life. InvalidFrameError: nothing of `body` was
     stored.
     """
-    frames = parse(body, sender.num_nodes)
+    frames = parse(body, sender.num_hosts)
     if sent_at is not None:
         put_right(frames, sent_at=sent_at, received_at=clock.now().timestamp() - took_s)
     # They have no numbers: there is nothing to acknowledge, and nothing to wait for.

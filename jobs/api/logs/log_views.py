@@ -105,7 +105,7 @@ class Download:
     """One reader's way through a log, piece by piece."""
 
     def __init__(self, job: Job, query: dict[str, Any]) -> None:
-        has_ranks = job.num_nodes > 1 and query["rank"] is None
+        has_ranks = job.num_hosts > 1 and query["rank"] is None
         self._text = LogText(ranks=has_ranks, times=query["times"])
         self._job_id = job.pk
         self._choice = choice_of(query)

@@ -26,6 +26,7 @@ from jobs.web.jobs.charts_tab import charts_context
 from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.spec.tpu import hosts_of_node
 from monarch_client.wire.attempts import Attempt, Stage
 from monarch_client.wire.jobs import Event
 
@@ -99,7 +100,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     waits = found.job.status == JobStatus.QUEUED and found.job.wait_reason != WaitReason.HELD
     shown = _attempt_of(found, number)
     events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
-    ranks = range(found.job.num_nodes)
+    ranks = range(found.job.num_nodes * hosts_of_node(found.job.gpu_type))
     is_newest = shown is None or shown == found.attempts[0]
     waiting = explain_wait(actor, job_for(actor, slug, job_id)) if waits else None
     # Who looks at the newest one goes on with the job, to the next.

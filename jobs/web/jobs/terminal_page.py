@@ -37,8 +37,8 @@ def page(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
     context = {
         "job": job,
         "is_installed": finders.find(_XTERM) is not None,
-        "rank": _rank(request, job.num_nodes),
-        "ranks": range(job.num_nodes),
+        "rank": _rank(request, job.num_hosts),
+        "ranks": range(job.num_hosts),
         "socket": f"{settings.FORCE_SCRIPT_NAME or ''}{_SOCKET_PATH}",
         "ticket": reverse("web:terminal_ticket", args=[slug, job_id]),
     }
@@ -52,7 +52,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 def ticket(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
     """Open a session for a shell on a rank; answer with its ticket, or with what is in the way."""
     job = job_for(actor, slug, job_id)
-    rank = _rank(request, job.num_nodes)
+    rank = _rank(request, job.num_hosts)
     try:
         _, opened = open_session(actor, job, ShellPurpose(rank, _PURPOSE))
     except (ConflictError, TooManySessionsError) as error:

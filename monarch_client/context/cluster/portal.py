@@ -104,13 +104,6 @@ class PortalClusterContext(ClusterContext):
         An error of `fn` is raised here. NoTpuError: the portal has no such slices. The job is
         cancelled if this call is interrupted.
         """
-        if config.host_count > config.num_slices:
-            # It refuses frames of ranks beyond the number of nodes of the job.
-            raise NoTpuError(
-                f"A slice of {config.tpu_type} has {config.host_count // config.num_slices} hosts, "
-                "and the portal runs one for each slice. Use several slices of one host, "
-                'such as TpuRunConfig("v4-8", num_slices=4).'
-            )
         env = runtime_env or RuntimeEnv()
         spec = tpu_spec(self._uploaded(fn), config, env, self._resources)
         try:

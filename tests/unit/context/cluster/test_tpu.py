@@ -200,11 +200,15 @@ def test_a_portal_without_such_slices_is_a_clear_error():
             context_of(portal).run_on_tpu(lambda context: 0, FOUR_HOSTS)
 
 
-def test_a_slice_of_several_hosts_is_refused_before_it_costs_anything():
-    portal = portal_with(DONE)
-    with pytest.raises(NoTpuError, match="v4-32 has 4 hosts"):
-        context_of(portal).run_on_tpu(lambda context: 0, TpuRunConfig("v4-32", num_slices=2))
-    assert not portal.requests
+def test_each_host_of_a_slice_has_a_result():
+    slices = TpuRunConfig("v4-32", num_slices=2)
+    portal = portal_with(DONE, host_lines(*range(8)))
+    assert context_of(portal).run_on_tpu(lambda context: 0, slices) == [*range(8)]
+    sent = json.loads(portal.seen(f"POST {JOBS}")[0].content)["spec"]
+    assert (sent["num_nodes"], sent["resources"]["accelerators"]) == (2, "tpu-v4-32:1")
+    portal = portal_with(DONE, host_lines(*range(7)))
+    with pytest.raises(ClusterJobError, match=r"7 results.* 8 hosts"):
+        context_of(portal).run_on_tpu(lambda context: 0, slices)
 
 
 def test_an_interrupted_call_cancels_its_job():
