@@ -40,6 +40,7 @@ WATCHES: dict[str, tuple[str, ...]] = {
     "tests/cluster/test_portal_losses.py": ("jobs/reconcilers",),
     "tests/faults/model": ("jobs/actions", "jobs/reconcilers"),
     "tests/faults/sky": ("jobs/backends", "jobs/follower"),
+    "tests/faults/test_context_hosts.py": ("monarch_client/context",),
     "tests/faults/test_crash_matrix_end.py": ("jobs/*", "jobs/reconcilers"),
     "tests/faults/test_crash_matrix_run.py": ("monarch_client/runner",),
     "tests/faults/test_crash_matrix_start.py": ("jobs/*", "jobs/reconcilers"),

@@ -1,0 +1,92 @@
+"""Measure how fast 10 MB move from one host of a mesh to another: `python host_probe.py ours ...`.
+
+Run by `bench.context.hosts` with "ours" or "monarch", a folder of certificates, and the addresses
+of two workers. Its last line is a number: GB/s.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from monarch.actor import Actor, enable_transport, endpoint
+
+from monarch_client.attaching import meshes, profile
+from monarch_client.context import ActorOptions, JobContext, get_job_context
+
+BYTES, GETS = 10_000_000, 12
+
+
+def make(number: int) -> np.ndarray:
+    """Return an array that no host has yet."""
+    return np.full(BYTES, number, np.uint8)
+
+
+class Holder:
+    """An actor of a task context."""
+
+    def make(self, number: int) -> np.ndarray:
+        """Store an array on this host."""
+        return make(number)
+
+    def get(self, refs: list[Any]) -> float:
+        """Return the seconds of a `get`."""
+        started = time.perf_counter()
+        array = get_job_context().get(refs[0])
+        took = time.perf_counter() - started
+        assert array.nbytes == BYTES
+        return took
+
+
+class Raw(Actor):  # type: ignore[misc]  # monarch has no types
+    """An actor of Monarch."""
+
+    @endpoint  # type: ignore[untyped-decorator]
+    async def make(self, number: int) -> np.ndarray:
+        """Return an array in a message."""
+        return make(number)
+
+    @endpoint  # type: ignore[untyped-decorator]
+    async def get(self, holder: Any, number: int) -> float:
+        """Return the seconds until the message has arrived."""
+        started = time.perf_counter()
+        array = await holder.make.call_one(number)
+        took = time.perf_counter() - started
+        assert array.nbytes == BYTES
+        return took
+
+
+def ours(hosts: Any) -> list[float]:
+    """Measure a task context."""
+    with JobContext(hosts) as context:
+        options = ActorOptions(resources={"CPU": 1})
+        first, second = (context.create_actor(Holder, options=options) for _ in range(2))
+        times = []
+        for number in range(GETS):
+            ref = first.make(number)
+            context.wait([ref])
+            times.append(context.get(second.get([ref])))
+        return times
+
+
+def monarch(hosts: Any) -> list[float]:
+    """Measure a message."""
+    actors = hosts.spawn_procs(per_host={"procs": 1}).spawn("raw", Raw).flatten("rank")
+    first, second = actors.slice(rank=0), actors.slice(rank=1)
+    return [second.get.call_one(first, number).get() for number in range(GETS)]
+
+
+if __name__ == "__main__":
+    system, folder, *addresses = sys.argv[1:]
+    profile.use(Path(folder))
+    enable_transport("tls://localhost:0")
+    times = {"ours": ours, "monarch": monarch}[system](
+        meshes.meshes_of({"trainers": addresses})["trainers"]
+    )
+    # The first ones connect.
+    print(json.dumps(BYTES / statistics.median(times[2:]) / 1e9), flush=True)

@@ -1,0 +1,48 @@
+"""Objects of 10 MB that move between two hosts, beside messages of Monarch.
+
+`make bench NAME=context.hosts`. What the figures mean is in bench/README.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.context import host_probe
+from bench.measure import Peer, figures, median, report
+from tests.monarch_workers import MonarchWorkers
+
+ROUNDS = 3
+
+
+def main() -> None:
+    """Measure both, in turns, on the same two hosts."""
+    with tempfile.TemporaryDirectory() as folder, figures():
+        workers = MonarchWorkers(Path(folder), 2)
+        try:
+            rounds = [(probed("ours", workers), probed("monarch", workers)) for _ in range(ROUNDS)]
+        finally:
+            workers.close()
+        ours = [mine for mine, _ in rounds]
+        peer = Peer("a message of Monarch", median(theirs for _, theirs in rounds))
+        report("get_10mb_gbps", median(ours), "GB/s", peer=peer, spread=(min(ours), max(ours)))
+
+
+def probed(name: str, workers: MonarchWorkers) -> float:
+    """Return the rate of one system."""
+    done = subprocess.run(
+        [sys.executable, host_probe.__file__, name, workers.certificates, *workers.addresses],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        check=True,
+        text=True,
+    )
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+if __name__ == "__main__":
+    main()
