@@ -11,7 +11,8 @@ from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
 from monarch_client.cli.jobs import project_option
-from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
+from monarch_client.cli.output import Output, age, dollars, output_options
+from monarch_client.cli.plans import show_plan
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.submit import SPEC_FILE
@@ -44,7 +45,6 @@ COLUMNS = {
     "AN HOUR": lambda cluster: dollars(cluster.usd_per_hour),
     "SO FAR": lambda cluster: dollars(cluster.usd),
 }
-PLAN_HEADERS = ["", "WHERE", "MACHINE", "CPUS", "MEMORY", "GPUS", "SPOT", "AN HOUR"]
 
 
 @click.group(invoke_without_command=True)
@@ -134,7 +134,7 @@ def plan(
         for each in error.errors:
             tell(excerpt(text, each, file))
         context.exit(BAD_REQUEST)
-    output.one(made, lambda: _show_plan(made), key="usd_per_hour")
+    output.one(made, lambda: show_plan(made), key="usd_per_hour")
     if made.problem:
         context.exit(PORTAL_TROUBLE)
 
@@ -157,34 +157,6 @@ def _plan(session: Session, text: str, base: Path, project: str | None) -> Plan:
     slug = project or spec.portal.project or session.project(None)
     text = Sender(session.client, slug, base).send_all(text, spec)
     return session.client.plan(slug, text)
-
-
-def _show_plan(made: Plan) -> None:
-    if made.candidates:
-        print_table(
-            PLAN_HEADERS,
-            [
-                [
-                    "->" if row.is_chosen else "",
-                    row.infra,
-                    row.instance_type,
-                    row.cpus,
-                    row.memory,
-                    row.accelerators,
-                    "spot" if row.use_spot else "",
-                    dollars(row.usd_per_hour),
-                ]
-                for row in made.candidates
-            ],
-        )
-    if made.usd is not None and made.max_duration_s is not None:
-        say(f"At most {dollars(made.usd)}, for {duration(made.max_duration_s)}.")
-    for warning in made.warnings:
-        tell(click.style("Warning: ", fg="yellow", bold=True) + one_line(warning))
-    for reason in made.reasons:
-        tell(one_line(reason))
-    if made.problem:
-        complain(made.problem)
 
 
 def _show_place(place: Infra) -> None:

@@ -19,6 +19,7 @@ from monarch_client.cli.folders import Folders, Sender, Travels
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import COLUMNS, project_option
 from monarch_client.cli.output import Output, output_options
+from monarch_client.cli.plans import show_plan
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.terminal import say, tell
@@ -58,7 +59,11 @@ def job_options(command: F) -> F:
         "--dry-run", "is_dry", is_flag=True,
         help="List uploaded and excluded files, with rules; submit nothing.",
     )  # fmt: skip
-    return project_option(name(job_envs(hold(dry_run(output_options(command))))))
+    estimate = click.option(
+        "--estimate-cost", "is_estimate", is_flag=True,
+        help="Show where it would run and what it costs; submit nothing.",
+    )  # fmt: skip
+    return project_option(name(job_envs(hold(dry_run(estimate(output_options(command)))))))
 
 
 SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
@@ -99,12 +104,23 @@ def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator
 
 
 def send(
-    session: Session, submissions: Sequence[Submission], *, is_dry: bool, **options: Any
+    session: Session,
+    submissions: Sequence[Submission],
+    *,
+    is_dry: bool,
+    is_estimate: bool,
+    **options: Any,
 ) -> None:
-    """Submit the specifications together; with `is_dry` list their files instead."""
+    """Submit the specifications together; or list their files, or show their launch plans."""
     if is_dry:
         _show_travels(submissions, options["envs"], options["output"])
-    elif len(submissions) == 1:
+    if is_estimate:
+        options.pop("follow")
+        for submission in submissions:
+            submission.estimate(**options)
+    if is_dry or is_estimate:
+        return
+    if len(submissions) == 1:
         submissions[0].make(**options)
     else:
         _make_all(session, submissions, **options)
@@ -163,6 +179,7 @@ def _make_all(
 @click.option("--setup", help="A command to run on every node first.")
 @click.option("--gpus", help="Accelerators of each node, such as A100:8.")
 @click.option("--infra", help="Where to run, such as slurm or aws/us-east-1.")
+@click.option("--spot", is_flag=True, help="Use spot machines.")
 @click.option("--follow/--detach", "-F/-d", default=True, help="Follow it to its end, or detach.")
 @job_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -177,7 +194,11 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
         "name": _name_of(command[0]),
         "num_nodes": options.pop("num_nodes"),
         "workdir": options.pop("workdir"),
-        "resources": given(accelerators=options.pop("gpus"), infra=options.pop("infra")),
+        "resources": given(
+            accelerators=options.pop("gpus"),
+            infra=options.pop("infra"),
+            use_spot=options.pop("spot"),
+        ),
         "setup": options.pop("setup"),
         # One argument is a line for the shell, as with ssh; several are words.
         "run": command[0] if len(command) == 1 else shlex.join(command),
@@ -185,10 +206,7 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
     }
     text = yaml.safe_dump(given(**spec), sort_keys=False, allow_unicode=True)
     made = Submission(session, Document(text), "the command", Path.cwd())
-    if options.pop("is_dry"):
-        _show_travels([made], options["envs"], options["output"])
-    else:
-        made.make(**options)
+    send(session, [made], **options)
 
 
 class Submission:
@@ -237,6 +255,16 @@ class Submission:
             return
         tell(f"Job {job.id} ({job.name}): {job.url}")
         click.get_current_context().exit(JobView(self._session.client, job).follow())
+
+    def estimate(self, *, project: str | None, output: Output, **changes: Any) -> None:
+        """Print the launch plan of the job; nothing is submitted."""
+        try:
+            slug, text = self.prepared(project, **changes)
+            plan = self._session.client.plan(slug, text)
+        except InvalidSpecErrors as error:
+            self.complain(error.errors)
+            click.get_current_context().exit(BAD_REQUEST)
+        output.one(plan, lambda: show_plan(plan), key="usd_per_hour")
 
     def submit(self, project: str | None, **changes: Any) -> Job:
         """Upload the folders and submit the job. InvalidSpecErrors: what is wrong with it."""

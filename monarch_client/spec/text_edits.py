@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 # libyaml reads the same language ten times as fast; every wheel of PyYAML brings it.
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BOM = "\ufeff"
 _ALIAS = re.compile(r"\s*:\s*(\*[^\s,\]}]+)")
 
@@ -20,11 +20,11 @@ def set_key(text: str, path: str, value: Any) -> str:
     if text.startswith(_BOM):
         # libyaml does not count it.
         return _BOM + set_key(text.removeprefix(_BOM), path, value)
-    root = yaml.compose(text, Loader=_Loader)
+    root = yaml.compose(text, Loader=YAML_LOADER)
     keys = path.split(".")
     if not isinstance(root, yaml.MappingNode):
         return _entry(keys, value) + "\n"
-    if root.flow_style or _found(root, keys[0]):
+    if root.flow_style or found_in(root, keys[0]):
         return _set_in(root, text, keys, value)
     # At the end, so that the lines before it keep their numbers.
     end = root.end_mark.index
@@ -47,11 +47,11 @@ def line_before_edits(original: str, edited: str, line: int) -> int:
 
 
 def _set_in(mapping: yaml.MappingNode, text: str, keys: Sequence[str], value: Any) -> str:
-    found = _found(mapping, keys[0])
+    found = found_in(mapping, keys[0])
     if found is None:
         return _added_to(mapping, text, _entry(keys, value))
     name, node = found
-    start, end = _span_of(node, text, name.end_mark.index)
+    start, end = span_of(node, text, name.end_mark.index)
     if len(keys) > 1 and isinstance(node, yaml.MappingNode) and start == node.start_mark.index:
         return _set_in(node, text, keys[1:], value)
     # What follows keeps its lines.
@@ -59,11 +59,12 @@ def _set_in(mapping: yaml.MappingNode, text: str, keys: Sequence[str], value: An
     return text[:start] + (written if start < end else f" {written}") + text[end:]
 
 
-def _found(mapping: yaml.MappingNode, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+def found_in(mapping: yaml.MappingNode, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    """Return the key and value nodes of `key`; None if the mapping lacks it."""
     return next((pair for pair in mapping.value if pair[0].value == key), None)
 
 
-def _span_of(node: yaml.Node, text: str, after: int) -> tuple[int, int]:
+def span_of(node: yaml.Node, text: str, after: int) -> tuple[int, int]:
     """Return the begin and end of the value whose key ends at `after`."""
     start, end = node.start_mark.index, node.end_mark.index
     if start < after and (alias := _ALIAS.match(text, after)):

@@ -89,6 +89,11 @@ class Plan:
     warnings: Annotated[list[str], Meta(description="What to consider before submitting it.")] = (
         field(default_factory=list)
     )
+    queue: str = ""
+    waiting: Annotated[int, Meta(description="Jobs that wait in its queue now.")] = 0
+    ahead: Annotated[
+        int, Meta(description="Those of the project with at least its priority, which come first.")
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

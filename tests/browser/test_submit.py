@@ -1,4 +1,4 @@
-"""The submit page: checked during typing, filled by the small form, an archive uploaded."""
+"""The submit page: checked during typing, filled by the form, an archive uploaded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import tarfile
 
 import pytest
+from playwright.sync_api import expect
 
 from jobs.models import Job, Upload
 
@@ -39,16 +40,31 @@ def test_the_marked_lines_stay_marked_when_the_server_refuses(page, editor, faul
     faults.expect("422")
 
 
-def test_what_the_small_form_writes_is_accepted_and_means_what_was_typed(page, editor):
-    page.get_by_label("Name", exact=True).fill("a-name")
-    page.get_by_label("Command", exact=True).fill(
-        "  python - <<'PY'\nprint(\"# not a comment: {}\")\nPY"
-    )
-    page.get_by_role("button", name="Add a mesh").click()
-    page.get_by_label("Name of the mesh").fill("trainers")
-    page.get_by_label("Hosts of the mesh").fill("3")
-    page.get_by_role("button", name="Generate YAML").click()
+def change(page, label, value):
+    """Fill a field of the form and leave it, so that it is written into the text."""
+    field = page.get_by_label(label, exact=True)
+    field.fill(value)
+    with page.expect_response("**/jobs/edit"):
+        field.blur()
+
+
+def test_the_form_and_the_text_show_each_other_and_comments_stay(page, editor):
+    editor.fill("# mine\nname: a-name  # kept\nrun: echo\n")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("a-name")
+    change(page, "Command", "  python - <<'PY'\nprint(\"# not a comment: {}\")\nPY")
+    change(page, "Nodes", "3")
+    page.get_by_text("Monarch", exact=True).click()
+    change(page, "Meshes", "trainers: 3")
     page.get_by_text("Ready to submit 3 nodes, Monarch job, meshes: trainers 3").wait_for()
+    text = editor.input_value()
+    assert text.startswith("# mine\nname: a-name  # kept\nrun: ")
+    assert text.endswith("num_nodes: 3\nportal:\n  meshes:\n    trainers: 3\n")
+    change(page, "Name", "")
+    assert "name:" not in editor.input_value()
+    editor.fill("name: [")
+    expect(page.get_by_text("The form is off until the text is valid YAML.")).to_be_visible()
+    editor.fill(text)
+    page.get_by_text("Ready to submit").wait_for()
     editor.press("Control+Enter")
     page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
     spec = Job.objects.get().spec
@@ -68,3 +84,18 @@ def test_an_uploaded_archive_becomes_the_workdir(page, editor, settings, tmp_pat
     page.get_by_role("button", name="Use as workdir").click()
     page.get_by_text("Ready to submit").wait_for()
     assert f"workdir: {Upload.objects.get().reference}" in editor.input_value()
+
+
+def test_a_chosen_folder_is_packed_and_uploaded(page, editor, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    (tmp_path / "code" / "deep").mkdir(parents=True)
+    (tmp_path / "code" / ".git").mkdir()
+    (tmp_path / "code" / ".git" / "config").write_text("secret")
+    (tmp_path / "code" / "train.py").write_text("print('hello')\n" * 100)
+    (tmp_path / "code" / "deep" / "päth.txt").write_text("x")
+    page.get_by_label("Drop a folder here, or choose one").set_input_files(tmp_path / "code")
+    page.get_by_role("button", name="Use as workdir").click()
+    page.get_by_text("Ready to submit").wait_for()
+    upload = Upload.objects.get()
+    assert upload.file_count == 2
+    assert f"workdir: {upload.reference}" in editor.input_value()

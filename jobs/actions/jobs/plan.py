@@ -14,10 +14,11 @@ from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan, is_keeping
 from jobs.errors import BackendError, StillLookingError
 from jobs.limits import duration_limit
-from jobs.models import Project
+from jobs.models import Job, Project
 from jobs.permissions import Actor
 from jobs.policies.costs import NOTHING, for_time, shown
 from jobs.policies.limits import shown_s, walltime_s
+from jobs.statuses import JobStatus
 from monarch_client.wire import clusters as wire
 
 log = logging.getLogger(__name__)
@@ -48,8 +49,17 @@ def plan_job(actor: Actor, project: Project, source: Source) -> wire.Plan:
         max_duration_s=limit_s,
         usd_per_hour=price,
         usd=usd,
+        **_queue_now(project, checked),
         warnings=list(_beyond_budget(checked.request.budget_usd, usd, limit_s)),
     )
+
+
+def _queue_now(project: Project, checked: Checked) -> dict[str, Any]:
+    """Return how many jobs wait in the queue, and how many of the project would come first."""
+    queue, priority = checked.request.queue_name, checked.spec.portal.priority
+    waiting = Job.objects.filter(status=JobStatus.QUEUED, held=False, queue_name=queue)
+    ahead = waiting.filter(project=project, priority__gte=priority)
+    return {"queue": queue, "waiting": waiting.count(), "ahead": ahead.count()}
 
 
 def _beyond_budget(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +13,7 @@ from jobs.actions.jobs.plan import plan_job
 from jobs.errors import InvalidSpecError
 from jobs.permissions import Actor, project_for
 from jobs.web.base.access import signed_in
+from jobs.web.jobs.submit_page import earlier_source
 
 
 @require_POST
@@ -20,8 +22,19 @@ def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """Render the launch plan. While the backend works on it, the part requests itself again."""
     source = request.POST.get("source", "").replace("\r\n", "\n")
     context: dict[str, Any] = {"project": project_for(actor, slug)}
+    if earlier := request.POST.get("from", ""):
+        before = earlier_source(actor, slug, earlier)
+        context |= {"earlier": earlier, "changes": _changes(before, source)}
     try:
         context["plan"] = plan_job(actor, context["project"], source)
     except InvalidSpecError as error:
         context["errors"] = error.data.get("errors", [])
     return render(request, "jobs/_plan.html", context)
+
+
+def _changes(before: str, after: str) -> list[tuple[str, str]]:
+    """Return the changed lines with one around them, each as (`added`, `removed` or ``, text)."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
+    kinds = {"+": "added", "-": "removed"}
+    # The first two name the files.
+    return [(kinds.get(line[:1], ""), line) for line in [*lines][2:]]

@@ -20,6 +20,7 @@ from jobs.readers.job_page import job_detail
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.examples import EXAMPLES, example
+from jobs.web.jobs.spec_form import spec_fields
 
 MAX_KEY_LENGTH = 64
 # As many lines have their numbers; no specification has more that is not refused for its size.
@@ -65,6 +66,8 @@ def submit_form(
         "errors": errors,
         "bad_lines": {row["line"] for row in errors},
         "examples": EXAMPLES,
+        "earlier": request.POST.get("from", "") or request.GET.get("from", ""),
+        "spec_fields": spec_fields(),
     }
     return render_page(
         request,
@@ -90,12 +93,13 @@ def first_source(request: HttpRequest, actor: Actor, slug: str) -> str:
     """Return the editor's first text: an example, an earlier job's spec, or the first example."""
     earlier = request.GET.get("from", "")
     if earlier.isascii() and earlier.isdecimal():
-        return _source_of(actor, slug, earlier)
+        return earlier_source(actor, slug, earlier)
     return example(request.GET.get("example", "")).source
 
 
-def _source_of(actor: Actor, slug: str, job_id: str) -> str:
-    if len(job_id) > len(str(2**62)):
+def earlier_source(actor: Actor, slug: str, job_id: str) -> str:
+    """Return the specification of an earlier job as it was sent. NotFoundError: there is none."""
+    if not (job_id.isascii() and job_id.isdecimal()) or len(job_id) > len(str(2**62)):
         raise NotFoundError
     return job_detail(actor, slug, int(job_id)).spec_source
 

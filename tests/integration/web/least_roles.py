@@ -117,6 +117,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "bulk_done"): "viewer",
     ("post", "save_view"): "member",
     ("post", "delete_view"): "member",  # one of the own: test_views
+    ("post", "edit_spec"): "member",
     ("get", "submit"): "member",
     ("post", "submit"): "member",
     ("get", "job"): "viewer",

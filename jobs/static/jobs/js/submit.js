@@ -1,8 +1,8 @@
-// The submit page: editor, checking while one types, examples, guided form, upload.
+// The submit page: editor, checking while one types, examples, form, upload.
 import { bindDraft } from "./submit/draft.js";
 import { bindEditor } from "./submit/editor.js";
-import { bindGuidedForm } from "./submit/guided.js";
 import { bindPlan } from "./submit/plan.js";
+import { bindSpecForm } from "./submit/spec_form.js";
 import { bindUpload } from "./submit/upload.js";
 import { bindValidation } from "./submit/validate.js";
 
@@ -11,7 +11,7 @@ const editor = bindEditor(document.getElementById("source"), document.getElement
 bindDraft(form, editor);
 bindValidation(form, editor);
 bindPlan(document.getElementById("plan"), editor);
-bindGuidedForm(document.getElementById("guided"), editor);
+bindSpecForm(document.getElementById("spec-form"), editor);
 bindUpload(document.querySelector("[data-upload]"), editor);
 
 // Two clicks on "Submit" are one job: the server knows the key of this visit.

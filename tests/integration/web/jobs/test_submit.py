@@ -7,6 +7,7 @@ import pytest
 from jobs.actions.jobs.submit import check_spec
 from jobs.models import Job
 from jobs.web.jobs.examples import EXAMPLES
+from jobs.web.jobs.spec_form import spec_fields
 from tests.factories import make_actor, make_job
 from tests.integration.web.conftest import SOURCE, text_of
 
@@ -66,3 +67,46 @@ def test_a_viewer_may_not_submit(viewer, stranger):
     assert viewer.post(PATH, {"source": SOURCE}).status_code == 403
     assert stranger.post(PATH, {"source": SOURCE}).status_code == 404
     assert not Job.objects.exists()
+
+
+def edited(member, source, **change):
+    return member.post("/rl/jobs/edit", {"source": source, **change}).json()
+
+
+@pytest.mark.feature("S2.1")
+def test_the_form_writes_fields_into_the_text_and_reads_them_back(member):
+    answer = edited(member, "# mine\nrun: x  # kept\n", path="portal.priority", value="80")
+    assert answer["source"] == "# mine\nrun: x  # kept\nportal:\n  priority: 80\n"
+    assert answer["values"]["portal.priority"] == "80"
+    assert answer["values"]["run"] == "x"
+    for path, value, written in (
+        ("envs", "A: 1\nB: x: y", 'envs:\n  A: 1\n  B: "x: y"\n'),
+        ("portal.array", 'lr: ["1e-4", "3e-4"]', 'portal:\n  array:\n    lr: ["1e-4", "3e-4"]\n'),
+        ("portal.depends_on", "7, train", 'portal:\n  depends_on: [7, "train"]\n'),
+        ("resources.use_spot", "true", "resources:\n  use_spot: true\n"),
+        ("num_nodes", "many", "num_nodes: many\n"),
+        ("workdir.url", "https://x.org/a.git", "workdir:\n  url: https://x.org/a.git\n"),
+    ):
+        text = edited(member, "run: x\n", path=path, value=value)["source"]
+        assert text == f"run: x\n{written}"
+        assert edited(member, text, path=path, value="")["source"] == "run: x\n"
+    assert "valid YAML" in edited(member, "run: [", path="name", value="x")["problem"]
+
+
+@pytest.mark.feature("S2.1")
+def test_the_fields_of_the_form_are_explained_by_the_schema(member):
+    page = member.text("/rl/jobs/new")
+    assert "Higher comes first among the jobs of the project." in page
+    for _, fields in spec_fields():
+        assert all(field.about for field in fields)
+
+
+def test_a_plan_shows_the_changes_and_who_comes_first(project, member):
+    earlier = make_job(project, spec_source="name: a\nrun: one\n", priority=60)
+    make_job(project, priority=10)
+    page = member.get("/rl/jobs/new", {"from": earlier.pk}).content.decode()
+    assert f'name="from" value="{earlier.pk}"' in page
+    change = {"source": "name: a\nrun: two\n", "from": str(earlier.pk)}
+    text = text_of(member.post("/rl/jobs/plan", change))
+    assert "-run: one +run: two" in text
+    assert "2 jobs wait in queue default; 1 of this project comes first." in text

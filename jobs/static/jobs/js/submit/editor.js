@@ -74,6 +74,21 @@ export function bindEditor(area, gutter) {
       area.setSelectionRange(0, 0);
       area.scrollTop = 0;
     },
+    // Only what differs, so that the place, the scrolling and the focus stay.
+    change(text) {
+      const old = area.value;
+      if (text === old) return;
+      let start = 0;
+      while (start < old.length && old[start] === text[start]) start++;
+      let end = 0;
+      const most = Math.min(old.length, text.length) - start;
+      while (end < most && old[old.length - 1 - end] === text[text.length - 1 - end]) end++;
+      const focused = document.activeElement;
+      area.focus({ preventScroll: true });
+      area.setSelectionRange(start, old.length - end);
+      insert(area, text.slice(start, text.length - end));
+      focused?.focus({ preventScroll: true });
+    },
     showLine(line) {
       const lines = area.value.split("\n");
       const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);

@@ -1,11 +1,13 @@
-// Sends a packed folder and shows the reference by which a job names it.
+// Sends a folder, packed here, or an archive, and shows the reference by which a job names it.
+import { chosen, dropped, packed } from "./pack.js";
+
 export function bindUpload(field, editor) {
-  const input = field.querySelector("input");
+  const archive = field.querySelector("#archive");
+  const folder = field.querySelector("#folder");
   const state = field.querySelector("[role=status]");
   const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
 
   async function send(file) {
-    state.textContent = `Uploading ${file.name} …`;
     const response = await fetch(field.dataset.upload, {
       method: "POST",
       headers: { "Content-Type": "application/gzip", "X-CSRFToken": token },
@@ -19,22 +21,39 @@ export function bindUpload(field, editor) {
   function offer(reference) {
     const use = document.createElement("button");
     Object.assign(use, { type: "button", className: "button small", textContent: "Use as workdir" });
-    use.addEventListener("click", () => editor.replace(withWorkdir(editor.area.value, reference)));
+    use.addEventListener("click", () => editor.change(withWorkdir(editor.area.value, reference)));
     const code = document.createElement("code");
     code.textContent = reference;
     state.replaceChildren("Stored as ", code, " ", use);
   }
 
-  input.addEventListener("change", async () => {
-    const file = input.files[0];
-    if (!file) return;
+  async function upload(name, prepare) {
+    state.textContent = `Uploading ${name} …`;
     try {
-      offer(await send(file));
+      offer(await send(await prepare()));
     } catch (error) {
       state.textContent = `Upload failed: ${error.message}`;
-    } finally {
-      input.value = "";
     }
+  }
+
+  archive.addEventListener("change", async () => {
+    const file = archive.files[0];
+    if (file) await upload(file.name, () => file);
+    archive.value = "";
+  });
+  folder.addEventListener("change", async () => {
+    if (folder.files.length) await upload("the folder", () => packed(chosen(folder)));
+    folder.value = "";
+  });
+  for (const name of ["dragover", "dragleave", "drop"])
+    field.addEventListener(name, (event) => {
+      event.preventDefault();
+      field.classList.toggle("over", name === "dragover");
+    });
+  field.addEventListener("drop", (event) => {
+    // The browser forgets what was dropped when this call ends.
+    const files = dropped(event.dataTransfer);
+    upload("what was dropped", async () => packed(await files));
   });
 }
 

@@ -1,0 +1,191 @@
+"""The form beside the editor: fields of a specification, typed and explained by its JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import yaml
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_POST
+
+from jobs.permissions import Actor, Verb, project_for, require
+from jobs.web.base.access import signed_in
+from monarch_client.spec import json_schema
+from monarch_client.spec.form_edits import field_of, set_field
+from monarch_client.spec.from_yaml import MOST_BYTES
+
+# Group, then path and label of each field, in the order of the form.
+_GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    ("Job", (
+        ("name", "Name"), ("num_nodes", "Nodes"), ("setup", "Setup command"), ("run", "Command"),
+    )),
+    ("Machines", (
+        ("resources.accelerators", "GPUs of each node"), ("resources.infra", "Infra"),
+        ("resources.cpus", "CPUs"), ("resources.memory", "Memory"),
+        ("resources.use_spot", "Spot machines"),
+    )),
+    ("Code and variables", (
+        ("workdir", "Work directory"), ("workdir.url", "Git repository"),
+        ("workdir.ref", "Git branch, tag or commit"), ("envs", "Variables"),
+        ("secrets", "Secrets"),
+    )),
+    ("Monarch", (("portal.meshes", "Meshes"),)),
+    ("Queue", (
+        ("portal.queue", "Queue"), ("portal.priority", "Priority"), ("portal.hold", "Hold"),
+        ("portal.preemptible", "Preemptible"), ("portal.depends_on", "Depends on"),
+    )),
+    ("Limits and retries", (
+        ("portal.max_duration", "Longest run"), ("portal.budget_usd", "Budget, US$"),
+        ("portal.retry.max_attempts", "Attempts"), ("portal.retry.max_recoveries", "Recoveries"),
+    )),
+    ("Array", (("portal.array", "Values"), ("portal.max_parallel", "Jobs at once"))),
+)  # fmt: skip
+_SCRIPTS = {"run", "setup"}
+# The form shows these as text where the schema accepts several types.
+_LINES = {"envs", "portal.meshes", "portal.array"}
+_LISTS = {"secrets", "portal.depends_on"}
+
+
+@dataclass(frozen=True, slots=True)
+class SpecField:
+    """One field. `kind`: text, script, lines, list, whole, number or flag."""
+
+    path: str
+    label: str
+    kind: str
+    about: str
+    placeholder: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """The id of the field in the page."""
+        return "f-" + self.path.replace(".", "-")
+
+
+@cache
+def spec_fields() -> list[tuple[str, list[SpecField]]]:
+    """Return the fields by group."""
+    schema = json_schema()
+    return [
+        (group, [_field(schema, path, label) for path, label in fields])
+        for group, fields in _GROUPS
+    ]
+
+
+@require_POST
+@signed_in
+def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """Return the text with the field at `path` set, and the values of all fields.
+
+    Without `path` only the values. `problem`: the text cannot be read as YAML.
+    """
+    require(actor, Verb.SUBMIT_JOB, project_for(actor, slug))
+    source = request.POST.get("source", "").replace("\r\n", "\n")
+    known = {each.path: each for each in _all_fields()}
+    chosen = known.get(request.POST.get("path", ""))
+    if len(source) > MOST_BYTES:
+        return JsonResponse({"problem": "The text is too long for the form."})
+    try:
+        if chosen is not None:
+            source = set_field(source, chosen.path, _typed(chosen, request.POST.get("value", "")))
+        values = {path: _shown(field_of(source, path)) for path in known}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return JsonResponse({"problem": "The form is off until the text is valid YAML."})
+    return JsonResponse({"source": source, "values": values})
+
+
+def _all_fields() -> Iterator[SpecField]:
+    return (each for _, fields in spec_fields() for each in fields)
+
+
+def _field(schema: dict[str, Any], path: str, label: str) -> SpecField:
+    found = _schema_at(schema, path)
+    types = found.get("type", [])
+    types = {types} if isinstance(types, str) else set(types)
+    kind, attributes = "text", {}
+    if path in _SCRIPTS:
+        kind = "script"
+    elif path in _LINES:
+        kind = "lines"
+    elif path in _LISTS:
+        kind = "list"
+    elif "boolean" in types:
+        kind = "flag"
+    elif types & {"integer", "number"}:
+        kind = "whole" if "integer" in types else "number"
+        attributes = {key: found[f"{key}imum"] for key in ("min", "max") if f"{key}imum" in found}
+    example = found.get("default", next(iter(found.get("examples", ())), ""))
+    return SpecField(path, label, kind, found.get("description", ""), _shown(example), attributes)
+
+
+def _schema_at(schema: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return the schema of a key; of several alternatives the one that has it."""
+    here = schema
+    for key in path.split("."):
+        options = [here, *here.get("anyOf", ())]
+        here = next(
+            (each["properties"][key] for each in options if key in each.get("properties", {})), {}
+        )
+    return here
+
+
+def _typed(chosen: SpecField, text: str) -> Any:
+    """Return the value that the text of a field means; text that does not fit stays text."""
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        return None
+    return _READERS[chosen.kind](text)
+
+
+def _number(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip()
+
+
+def _listed(text: str) -> list[Any]:
+    return [_word(each.strip()) for each in text.split(",") if each.strip()]
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """Return the lines `NAME: value` as a mapping."""
+    pairs = (line.partition(":") for line in text.split("\n"))
+    return {name.strip(): _word(value.strip()) for name, _, value in pairs if name.strip()}
+
+
+def _word(text: str) -> Any:
+    """Return a whole number, a list or quoted text as YAML reads it; anything else is text."""
+    is_data = text.startswith(("[", '"', "'")) or (text.isascii() and text.isdecimal())
+    return yaml.safe_load(text) if is_data else text
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "flag": lambda text: True if text == "true" else None,
+    "whole": _number,
+    "number": _number,
+    "list": _listed,
+    "lines": _mapping,
+    "script": lambda text: text,
+    "text": lambda text: text.strip(),
+}
+
+
+def _shown(value: Any) -> str:
+    """Return a value as the text of a field."""
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {_inline(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(each if isinstance(each, str) else _inline(each) for each in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _inline(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

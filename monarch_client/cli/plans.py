@@ -1,0 +1,43 @@
+"""The launch plan of a job, for people."""
+
+from __future__ import annotations
+
+import click
+
+from monarch_client.cli.output import dollars, duration, print_table
+from monarch_client.cli.terminal import complain, one_line, say, tell
+from monarch_client.wire.clusters import Plan
+
+PLAN_HEADERS = ["", "WHERE", "MACHINE", "CPUS", "MEMORY", "GPUS", "SPOT", "AN HOUR"]
+
+
+def show_plan(made: Plan) -> None:
+    """Print where a job could run, for how much, and how many jobs wait before it."""
+    if made.candidates:
+        print_table(
+            PLAN_HEADERS,
+            [
+                [
+                    "->" if row.is_chosen else "",
+                    row.infra,
+                    row.instance_type,
+                    row.cpus,
+                    row.memory,
+                    row.accelerators,
+                    "spot" if row.use_spot else "",
+                    dollars(row.usd_per_hour),
+                ]
+                for row in made.candidates
+            ],
+        )
+    if made.usd is not None and made.max_duration_s is not None:
+        say(f"At most {dollars(made.usd)}, for {duration(made.max_duration_s)}.")
+    for warning in made.warnings:
+        tell(click.style("Warning: ", fg="yellow", bold=True) + one_line(warning))
+    for reason in made.reasons:
+        tell(one_line(reason))
+    if made.problem:
+        complain(made.problem)
+    if made.waiting:
+        first = f"{made.ahead} of the project come first"
+        say(f"{made.waiting} jobs wait in queue {made.queue}; {first}.")
