@@ -148,7 +148,8 @@ def _with_entry(text: str, mapping: yaml.MappingNode, keys: Sequence[str], value
 
 def _without(text: str, root: yaml.MappingNode, keys: Sequence[str]) -> str:
     """Return the text without the entry, nor the mappings that it would leave empty."""
-    pairs, mapping = [], root
+    pairs: list[tuple[yaml.MappingNode, Any]] = []
+    mapping: Any = root
     for key in keys:
         pair = found_in(mapping, key)
         if pair is None:

@@ -235,6 +235,25 @@ def test_run_makes_a_job_of_a_command_and_follows_it(mportal, portal):
     }
 
 
+def test_run_on_spot_machines_shows_its_cost_and_submits_nothing(mportal, portal):
+    chosen = {"infra": "aws", "instance_type": "p4d", "cpus": "96", "memory": "1152",
+              "accelerators": "A100:8", "use_spot": True, "usd_per_hour": "12.000000",
+              "is_chosen": True}  # fmt: skip
+    plan = {"backend": "skypilot", "candidates": [chosen], "chosen": chosen, "reasons": [],
+            "problem": "", "is_pending": False, "max_duration_s": None,
+            "usd_per_hour": "12.000000", "usd": None, "warnings": [], "queue": "default",
+            "waiting": 3, "ahead": 2}  # fmt: skip
+    portal.on("POST /projects/rl/plan", ok(plan))
+    result = mportal("run", "--spot", "--gpus", "A100:8", "--estimate-cost", "--dry-run", "x")
+    assert result.exit_code == 0, result.stderr
+    assert "$12.00" in result.stdout and "spot" in result.stdout
+    assert "3 jobs wait in queue default; 2 of the project come first." in result.stdout
+    [request] = portal.requests
+    assert yaml.safe_load(request.content)["resources"] == {
+        "accelerators": "A100:8", "use_spot": True,
+    }  # fmt: skip
+
+
 def test_run_takes_a_line_for_the_shell_as_it_is(mportal, portal):
     portal.on(JOBS, ok(job_json(), 201))
     mportal("run", "--detach", "echo $A | wc -c")
