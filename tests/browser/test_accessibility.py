@@ -16,6 +16,9 @@ PAGES = [
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/nodes",
     "/rl/jobs/{job}/events",
+    "/rl/jobs/new",
+    "/rl/templates",
+    "/rl/templates/torchrun",
 ]
 LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light")}
 

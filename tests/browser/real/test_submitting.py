@@ -1,4 +1,4 @@
-"""The way from an idea to a running job, by the small form or by YAML; nothing typed is lost."""
+"""The way from an idea to a running job, by the form or by YAML; nothing typed is lost."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ def editor(page):
 
 
 @pytest.mark.smoke
-def test_the_small_form_leads_to_a_job_that_runs_and_shows_its_lines(page):
-    page.get_by_label("Name", exact=True).fill("by-form")
-    page.get_by_label("Command", exact=True).fill("echo written by a form")
-    page.get_by_role("button", name="Generate YAML").click()
+def test_the_form_leads_to_a_job_that_runs_and_shows_its_lines(page):
+    page.get_by_role("link", name="One Python script").click()
+    for label, text in (("Name", "by-form"), ("Command", "echo written by a form")):
+        field = page.get_by_label(label, exact=True)
+        field.fill(text)
+        with page.expect_response("**/jobs/edit"):
+            field.blur()
     page.get_by_text("Ready to submit").wait_for()
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url(JOB_PAGE)
