@@ -101,6 +101,7 @@ def test_an_impossible_limit_is_refused() -> None:
         JobContext(inline_bytes=-1)
 
 
+@pytest.mark.slow
 def test_of_a_large_error_the_text_is_kept(context: JobContext) -> None:
     def fail():
         raise LookupError("begins", bytes(2_000_000), "ends")

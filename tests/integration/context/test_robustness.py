@@ -97,6 +97,7 @@ def test_a_context_that_nothing_refers_to_ends_its_processes() -> None:
     assert not zygote.exists()
 
 
+@pytest.mark.slow
 def test_the_cancel_of_a_task_that_was_sent_ahead_kills_no_other_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_the_cancel_of_a_task_that_was_sent_ahead_kills_no_other_task(
         assert made.get(runs, timeout=60) == "read"
 
 
+@pytest.mark.slow
 def test_what_was_dropped_makes_room_for_the_next_object() -> None:
     with JobContext(resources={"CPU": 1}, object_store_bytes=32_000_000) as made:
         made._driver.stored.store._spill = None  # as if the disk were full
@@ -130,6 +132,7 @@ def test_what_was_dropped_makes_room_for_the_next_object() -> None:
             del ref
 
 
+@pytest.mark.slow
 def test_what_a_task_drops_is_freed_while_it_runs(tmp_path: Path) -> None:
     gates = [tmp_path / "drop", tmp_path / "end"]
     for gate in gates:
