@@ -76,6 +76,13 @@ class _NameGrams(Func):
     output_field = ArrayField(TextField())
 
 
+class _LabelWords(Func):
+    """Each label as its name and as name=value, as the index `job_by_label_word` has them."""
+
+    function = "mportal_labels"
+    output_field = ArrayField(TextField())
+
+
 def moment_in(text: str) -> datetime | None:
     """Return the time that `text` names: ISO, or a duration before now. None if it names none."""
     seconds = seconds_in(text)
@@ -114,9 +121,7 @@ def matching_jobs(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Jo
     jobs = jobs.filter(**{key: value for key, value in exact.items() if value not in {"", None}})
     if flt.reason:
         jobs = jobs.filter(_for_reason(flt.reason))
-    for label in flt.labels:
-        jobs = jobs.filter(_with_label(label))
-    return named_like(_submitted(jobs, flt), flt.q)
+    return named_like(_submitted(_with_labels(jobs, flt.labels), flt), flt.q)
 
 
 def _for_reason(reason: str) -> Q:
@@ -127,9 +132,11 @@ def _for_reason(reason: str) -> Q:
     return waits | ended if reason in WaitReason.values else ended
 
 
-def _with_label(label: str) -> Q:
-    name, has_value, value = label.partition("=")
-    return Q(labels__contains={name: value}) if has_value else Q(labels__has_key=name)
+def _with_labels(jobs: QuerySet[Job], labels: tuple[str, ...]) -> QuerySet[Job]:
+    """Keep the jobs that have all these labels."""
+    if not labels:
+        return jobs
+    return jobs.alias(words=_LabelWords(F("labels"))).filter(words__contains=list(labels))
 
 
 def _submitted(jobs: QuerySet[Job], flt: JobFilter) -> QuerySet[Job]:

@@ -10,7 +10,13 @@ from django.db import connection
 from jobs.errors import InvalidCursorError, PermissionDeniedError
 from jobs.ground import clock
 from jobs.models import Job
-from jobs.readers.job_filter import JobFilter, matching_counts, named_like, status_counts
+from jobs.readers.job_filter import (
+    JobFilter,
+    matching_counts,
+    matching_jobs,
+    named_like,
+    status_counts,
+)
 from jobs.readers.job_pages import SORT_WORDS, JobOrder
 from jobs.readers.job_table import job_table
 from jobs.statuses import JobKind, JobStatus, Role
@@ -203,3 +209,25 @@ def test_parts_of_names_are_found_through_the_index(project, member):
         cursor.execute("SET LOCAL enable_indexscan = off")
         plan = named_like(Job.objects.order_by(), "weite").explain()
     assert "job_by_name_part" in plan
+
+
+@pytest.mark.slow
+def test_a_rare_value_is_found_through_the_index_of_its_filter(project, member):
+    rows = [
+        Job(project=project, name="x", kind="plain", spec={}, backend_name="fake", status="FAILED",
+            submitted_by=member.user, stop_reason="SETUP", ended_at=clock.now())
+        for _ in range(1500)
+    ]  # fmt: skip
+    Job.objects.bulk_create(rows, batch_size=500)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE jobs_job")
+    expected = {
+        "job_by_label_word": JobFilter(labels=("team=rl",)),
+        "job_by_reason": JobFilter(reason="OOM"),
+        "submitted_by": JobFilter(user="nobody"),
+        "job_by_queue": JobFilter(queue="none"),
+        "job_by_backend": JobFilter(backend="none"),
+    }
+    for index, wanted in expected.items():
+        plan = matching_jobs(member, project, wanted).order_by("-pk")[:51].explain()
+        assert index in plan, plan
