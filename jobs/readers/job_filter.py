@@ -136,7 +136,8 @@ def _with_labels(jobs: QuerySet[Job], labels: tuple[str, ...]) -> QuerySet[Job]:
     """Keep the jobs that have all these labels."""
     if not labels:
         return jobs
-    return jobs.alias(words=_LabelWords(F("labels"))).filter(words__contains=list(labels))
+    wanted = Value(list(labels), output_field=ArrayField(TextField()))
+    return jobs.alias(words=_LabelWords(F("labels"))).filter(words__contains=wanted)
 
 
 def _submitted(jobs: QuerySet[Job], flt: JobFilter) -> QuerySet[Job]:
