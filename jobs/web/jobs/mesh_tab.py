@@ -6,10 +6,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from jobs.permissions import Actor
 from jobs.readers.mesh import has_failed, job_mesh
 from jobs.web.jobs.hosts_tab import number_in
+from jobs.web.jobs.mesh_actors import actor_heat
 from monarch_client.runner.vocabulary import mesh_states
 from monarch_client.wire.mesh import Mesh, MeshActor, MeshHost, MeshProc
 
@@ -68,6 +70,9 @@ def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     if rank is not None:
         found = _of_node(found, rank)
     branches, grid = _branches(found), _grid(found.hosts)
+    only_unwell = query.get("health") == "unwell"
+    address = {name: query[name] for name in ("attempt", "rank") if query.get(name)}
+    address["show"] = "mesh"
     return {
         "slug": slug,
         "job_id": job_id,
@@ -77,6 +82,10 @@ def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "grid": grid,
         "hosts_beside_grid": len(found.hosts) - len(grid),
         "unwell_beside_grid": sum(map(_is_unwell, found.hosts)) - sum(map(_is_unwell, grid)),
+        "heat": actor_heat(found, only_unwell=only_unwell),
+        "only_unwell": only_unwell,
+        "all_actors_query": urlencode(address),
+        "unwell_query": urlencode({**address, "health": "unwell"}),
         "branches": branches,
         "hidden_hosts": len(found.hosts) - len(branches),
         "mesh_summary": _summary(found),

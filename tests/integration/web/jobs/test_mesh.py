@@ -149,6 +149,18 @@ def test_before_anything_was_reported_the_page_says_so(viewer, attempt) -> None:
     assert "No meshes yet" in viewer.text(path)
 
 
+def test_a_cell_of_an_actor_leads_to_the_log_of_its_rank_at_the_failure(viewer, attempt) -> None:
+    tell(attempt, host(0), host(1, procs=[dead()]))
+    at = int(MeshTree.objects.get().changes[0]["at"] * 1000)
+    path = f"/rl/jobs/{attempt.job_id}/nodes/live?show=mesh"
+    html = viewer.get(f"{path}&health=unwell").content.decode()
+    assert re.findall(r'<a class="m-(\w+)"\s+href="([^"]+)"', html) == [
+        ("dead", f"/rl/jobs/{attempt.job_id}/log-at?rank=1&amp;at={at}")
+    ]
+    assert "Not healthy: 1" in html
+    assert len(re.findall("log-at", viewer.get(path).content.decode())) == 2
+
+
 @pytest.mark.parametrize("query", ["attempt=7", "attempt=x"])
 def test_what_is_not_there_is_not_found(viewer, attempt, query) -> None:
     assert viewer.get(f"/rl/jobs/{attempt.job_id}/nodes/live?show=mesh&{query}").status_code == 404
