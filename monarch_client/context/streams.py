@@ -1,6 +1,6 @@
 """The standard output and error of an executor, which outlive what a call does to them.
 
-In a job of a portal each line begins with the call that writes it, as in "(train pid=71) ...": the
+In a job of a portal each line begins with the call that writes it, as in "(train, pid 71) ...": the
 lines of all tasks of a host are in the log of its rank.
 """
 
@@ -51,7 +51,8 @@ def begin_call(name: str) -> None:
     """Note which call writes from now on, where lines have labels."""
     if not _has_labels:
         return
-    _latest[0] = f"({name[:_MOST_NAME_CHARS]} pid={os.getpid()}) "
+    # Without "=": what has one is read as a value that the program reports.
+    _latest[0] = f"({name[:_MOST_NAME_CHARS]}, pid {os.getpid()}) "
     _label.set(_latest[0])
 
 

@@ -74,7 +74,7 @@ def test_tasks_are_fine_in_every_look(camera, project, ada) -> None:
 def test_the_tasks_appear_by_themselves_and_lead_to_their_lines(page, project, ada) -> None:
     attempt = make_sweep(project, ada)
     token = attempt_token(attempt.job_id, attempt.number)
-    texts = ["begins", "(train pid=71) loss 0.25", "(other pid=72) loss 0.5"]
+    texts = ["begins", "(train, pid 71) loss 0.25", "(other, pid 72) loss 0.5"]
     frames = [frame(seq, text=text) for seq, text in enumerate(texts, 1)]
     ingest_frames(attempt.pk, token, body(*frames))
     page.goto(f"/rl/jobs/{JOB}/nodes")
@@ -83,5 +83,5 @@ def test_the_tasks_appear_by_themselves_and_lead_to_their_lines(page, project, a
     tell(attempt, context(tasks=[count("train")], actors=[], failures=[]))
     page.get_by_role("link", name="Tasks", exact=True).click()
     page.get_by_role("link", name="train", exact=True).click()
-    expect(page).to_have_url(f"{page.url.split('/rl/')[0]}/rl/jobs/{JOB}/log?find=%28train+pid%3D")
+    expect(page).to_have_url(f"{page.url.split('/rl/')[0]}/rl/jobs/{JOB}/log?find=%28train%2C")
     expect(page.get_by_text("1 of 1")).to_be_visible()

@@ -70,7 +70,7 @@ def _shown(context: TaskContext, attempt: int | None, room: int) -> ShownContext
     # The lines of a named actor begin with its own name instead.
     named = {each.kind for each in context.actors if each.name}
     tasks = [
-        NamedRow(each, _log_query(f"({each.name} pid=", attempt) if _has_lines(each, named) else "")
+        NamedRow(each, _log_query(f"({each.name},", attempt) if _has_lines(each, named) else "")
         for each in context.tasks[:room]
     ]
     actors = [

@@ -107,12 +107,12 @@ def test_a_job_reports_its_tasks_and_the_log_names_them(
     assert process.returncode == 0, errors
     for number in range(8):
         assert any(
-            line.startswith("(square pid=") and line.endswith(f") the square of {number}")
+            line.startswith("(square, pid ") and line.endswith(f") the square of {number}")
             for line in output.splitlines()
         )
-    assert f"(steps.add pid={actor.pid}) one more\n" in output
-    assert f"(steps.wait pid={actor.pid}) waited\n" in output
-    assert all(line.startswith("(square pid=") for line in errors.splitlines())
+    assert f"(steps.add, pid {actor.pid}) one more\n" in output
+    assert f"(steps.wait, pid {actor.pid}) waited\n" in output
+    assert all(line.startswith("(square, pid ") for line in errors.splitlines())
     assert errors.count(") two\n") == errors.count(") lines\n") == 8
 
     last = reported(lambda each: not each.is_open)

@@ -49,5 +49,5 @@ def test_every_node_reports_its_tasks_up_to_the_last_state(make_rig) -> None:
         assert last["contexts"][0]["is_open"] is False
     lines = [each for each in rig.ingest.frames if each.get("stream") == "stdout"]
     assert len(lines) == 6
-    assert all(each["text"].startswith("(nap pid=") for each in lines)
+    assert all(each["text"].startswith("(nap, pid ") for each in lines)
     assert rig.ingest.holes == []

@@ -78,7 +78,7 @@ def test_names_lead_to_their_lines_in_the_log(viewer, attempt) -> None:
     html = viewer.get(address(attempt)).content.decode()
     finds = re.findall(r"/log[?]find=([^\"]*)", html)
     # The lines of a named actor begin with its name, and not with that of its class.
-    assert finds == ["%28square+pid%3D", "%28Plain.add+pid%3D", "%28steps.", "%28Plain."]
+    assert finds == ["%28square%2C", "%28Plain.add%2C", "%28steps.", "%28Plain."]
 
 
 def test_what_programs_report_is_shown_as_text(viewer, attempt) -> None:
