@@ -229,6 +229,11 @@ def money(camera: Camera, project, ada) -> None:
     ada.is_superuser = True
     ada.save()
     camera.at("/rl/usage", "usage")
+    for name in ("users", "users/ada", "all-projects", "queues", "quotas", "clouds"):
+        camera.at(f"/settings/{name}", f"admin-{name.replace('/', '-')}")
+    camera.at("/settings/add-cloud/azure", "admin-add-cloud")
+    camera.at("/rl/settings/policies", "project-policies")
+    camera.at("/rl/usage", "usage")
     camera.page.get_by_text("Change the budget").click()
     camera.page.get_by_label("US$ per month").scroll_into_view_if_needed()
     camera.take("usage-form")
