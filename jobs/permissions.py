@@ -208,10 +208,21 @@ def require_users(actor: Actor, *, to_change: bool = False) -> None:
 def _require_administrator(what: str, actor: Actor | None, *, to_change: bool) -> None:
     if actor is None:
         return
-    if not (_may_change_installation(actor) if to_change else actor.reaches_beyond_projects):
+    if not (may_change_installation(actor) if to_change else actor.reaches_beyond_projects):
         raise PermissionDeniedError(
             f"{what} are for administrators of this installation, with a token that reaches all "
             "projects."
+        )
+
+
+def require_token_reach(actor: Actor, grant: ApiToken | None = None) -> None:
+    """Raise PermissionDeniedError if `grant` has access beyond that of the actor's token.
+
+    Without `grant` the access is one without limits, such as that of a sign-in link.
+    """
+    if actor.token is not None and not actor.token.covers(grant or ApiToken()):
+        raise PermissionDeniedError(
+            "This token may not grant more or longer access than its own; sign in instead."
         )
 
 
@@ -245,35 +256,26 @@ def user_for(username: str, actor: Actor | None = None) -> User:
 
 def require_sharing(actor: Actor) -> None:
     """Raise PermissionDeniedError unless `actor` may set what all projects share."""
-    if not may_share(actor):
-        raise PermissionDeniedError(
-            "What all projects share is set by administrators of this installation, with a token "
-            "that reaches all projects and may write. Ask one of them."
-        )
-
-
-def may_share(actor: Actor) -> bool:
-    """Whether `actor` sets queues, pools, quotas and weights."""
-    return _may_change_installation(actor)
-
-
-def may_set_budget(actor: Actor) -> bool:
-    """Whether `actor` may set budgets: an administrator, by a token that may write."""
-    return _may_change_installation(actor)
-
-
-def _may_change_installation(actor: Actor) -> bool:
-    reads_only = actor.token is not None and actor.token.read_only
-    return actor.reaches_beyond_projects and not reads_only
+    _require_change("What all projects share is", actor)
 
 
 def require_budget(actor: Actor) -> None:
     """Raise PermissionDeniedError unless `actor` may set budgets."""
-    if not may_set_budget(actor):
+    _require_change("Budgets are", actor)
+
+
+def _require_change(what: str, actor: Actor) -> None:
+    if not may_change_installation(actor):
         raise PermissionDeniedError(
-            "Budgets are set by administrators of this installation, with a token that reaches all "
+            f"{what} set by administrators of this installation, with a token that reaches all "
             "projects and may write. Ask one of them."
         )
+
+
+def may_change_installation(actor: Actor) -> bool:
+    """Whether `actor` sets what all projects share: an administrator, by a token that may write."""
+    reads_only = actor.token is not None and actor.token.read_only
+    return actor.reaches_beyond_projects and not reads_only
 
 
 def require_cancel(actor: Actor, job: Job) -> None:

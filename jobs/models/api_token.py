@@ -50,6 +50,14 @@ class ApiToken(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def covers(self, other: ApiToken) -> bool:
+        """Whether `other` reaches no further and lasts no longer than this token."""
+        in_project = self.project_id in {None, other.project_id}
+        in_time = self.expires_at is None or (
+            other.expires_at is not None and other.expires_at <= self.expires_at
+        )
+        return in_project and in_time and (other.read_only or not self.read_only)
+
     @staticmethod
     def new_secret() -> str:
         """Return a new random token."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from jobs.ground import clock
 from jobs.models import Budget, BudgetNotice, Project
-from jobs.permissions import Actor, Verb, may_set_budget, require
+from jobs.permissions import Actor, Verb, may_change_installation, require
 from jobs.policies.budgets import WARNS_AT, Month, Terms, said_of, why_held
 from jobs.policies.costs import NOTHING, percent_of
 from jobs.spending import spent_in
@@ -41,7 +41,7 @@ def budget_view(actor: Actor, project: Project) -> wire.Budget:
         ],
         set_by=row.set_by.get_username() if row and row.set_by else "",
         set_at=row.set_at if row else None,
-        may_set=may_set_budget(actor),
+        may_set=may_change_installation(actor),
     )
 
 

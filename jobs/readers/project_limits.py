@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.limits import duration_limit, idle_limit
 from jobs.models import Project
-from jobs.permissions import Actor, Verb, may_share, require
+from jobs.permissions import Actor, Verb, may_change_installation, require
 from monarch_client.wire.projects import ProjectLimits
 
 
@@ -18,5 +18,5 @@ def project_limits(actor: Actor, project: Project) -> ProjectLimits:
         duration_in_force_s=longest.value if longest else None,
         idle_in_force_minutes=idle.value if idle else None,
         weight=project.share_weight,
-        may_set=may_share(actor),
+        may_set=may_change_installation(actor),
     )

@@ -7,7 +7,7 @@ from jobs.permissions import (
     Actor,
     Verb,
     may,
-    may_share,
+    may_change_installation,
     require,
 )
 from jobs.readers.extended import extended
@@ -53,7 +53,7 @@ def _require(actor: Actor, project: Project | None) -> None:
 
 def _managed(actor: Actor, project: Project | None) -> set[TemplateScope]:
     """Return the scopes whose templates the actor may save and delete."""
-    scopes = {TemplateScope.INSTALLATION} if may_share(actor) else set()
+    scopes = {TemplateScope.INSTALLATION} if may_change_installation(actor) else set()
     if project is not None and may(actor, Verb.MANAGE_TEMPLATES, project):
         scopes.add(TemplateScope.PROJECT)
     return scopes

@@ -14,7 +14,7 @@ from jobs.actions.accounts.sign_in_links import Link, new_link
 from jobs.audit.record import record
 from jobs.errors import ConflictError
 from jobs.models import User
-from jobs.permissions import Actor, require_users
+from jobs.permissions import Actor, require_token_reach, require_users
 
 # "me" means the caller in filters; clients and servers remove "." and ".." from URL paths.
 RESERVED_USERNAMES = frozenset({"me", ".", ".."})
@@ -35,9 +35,10 @@ def add_user(username: str) -> User:
 def add_user_with_link(actor: Actor, username: str, *, hours: int) -> Link:
     """Create a user in no project; return the link that signs them in once within `hours`.
 
-    ConflictError: the name is taken or invalid.
+    ConflictError: the name is taken or invalid. PermissionDeniedError: a token that expires.
     """
     require_users(actor, to_change=True)
+    require_token_reach(actor)
     link = new_link(_stored(username), timedelta(hours=hours))
     expires_at = link.expires_at.isoformat()
     record(actor, "invite_user", link.user, after={"link_expires_at": expires_at})

@@ -10,7 +10,7 @@ from jobs.actions.accounts.sign_in_links import end_links
 from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Installation, User, UserSession
-from jobs.permissions import Actor, require_sessions, require_users, user_for
+from jobs.permissions import Actor, require_sessions, require_token_reach, require_users, user_for
 
 
 @transaction.atomic
@@ -20,9 +20,12 @@ def change_user(
     """Set whether a user may sign in, and administers the installation; None leaves it.
 
     A disabled user's sessions and links end at once, and their tokens are refused; their jobs
-    continue. ConflictError: the installation would have no administrator.
+    continue. ConflictError: the installation would have no administrator. PermissionDeniedError:
+    a token that expires makes an administrator.
     """
     require_users(actor, to_change=True)
+    if is_admin:
+        require_token_reach(actor)
     # Two administrators who disable each other at once would leave none: changes go one by one.
     Installation.current()
     Installation.objects.select_for_update(no_key=True).get(pk=1)

@@ -13,7 +13,7 @@ from jobs.errors import ConflictError, NotFoundError
 from jobs.ground import clock
 from jobs.models import SignInLink, User
 from jobs.models.api_token import token_digest
-from jobs.permissions import Actor, require_users, user_for
+from jobs.permissions import Actor, require_token_reach, require_users, user_for
 
 LINK_LIFETIME = timedelta(hours=12)
 MOST_HOURS = 30 * 24
@@ -49,9 +49,10 @@ def create_sign_in_link(user: User) -> str:
 def replace_sign_in_link(actor: Actor, username: str, *, hours: int) -> Link:
     """Create a link that signs a user in once; their earlier links no longer work.
 
-    ConflictError: the user is disabled.
+    ConflictError: the user is disabled. PermissionDeniedError: a token that expires.
     """
     require_users(actor, to_change=True)
+    require_token_reach(actor)
     # Locked against a disabling at the same time, which ends the links.
     user = User.objects.select_for_update(no_key=True).get(pk=user_for(username).pk)
     if not user.is_active:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -12,7 +12,7 @@ from jobs.errors import NotFoundError, PermissionDeniedError
 from jobs.ground import clock
 from jobs.models import ApiToken, Project
 from jobs.models.api_token import token_digest
-from jobs.permissions import Actor, Verb, require
+from jobs.permissions import Actor, Verb, require, require_token_reach
 
 
 @transaction.atomic
@@ -31,9 +31,8 @@ def create_token(
     if project is not None:
         require(actor, Verb.VIEW_PROJECT, project)
     expires_at = clock.now() + timedelta(days=days) if days else None
-    _refuse_widening(actor, project, read_only=read_only, expires_at=expires_at)
     secret = ApiToken.new_secret()
-    token = ApiToken.objects.create(
+    token = ApiToken(
         user=actor.user,
         project=project,
         name=name,
@@ -41,6 +40,8 @@ def create_token(
         digest=token_digest(secret),
         expires_at=expires_at,
     )
+    require_token_reach(actor, token)
+    token.save()
     record(actor, "create_token", token, after=_terms(token))
     return token, secret
 
@@ -63,25 +64,6 @@ def revoke_token(actor: Actor, token_id: int) -> None:
 def _terms(token: ApiToken) -> dict[str, Any]:
     expires_at = token.expires_at and token.expires_at.isoformat()
     return {"read_only": token.read_only, "expires_at": expires_at}
-
-
-def _refuse_widening(
-    actor: Actor, project: Project | None, *, read_only: bool, expires_at: datetime | None
-) -> None:
-    with_token = actor.token
-    if with_token is None:
-        return
-    wider_project = with_token.project_id is not None and (
-        project is None or project.pk != with_token.project_id
-    )
-    longer = with_token.expires_at is not None and (
-        expires_at is None or expires_at > with_token.expires_at
-    )
-    if wider_project or longer or (with_token.read_only and not read_only):
-        raise PermissionDeniedError(
-            "This token may not make one that reaches further or lasts longer than itself; "
-            "sign in instead."
-        )
 
 
 def _refuse_ending_others(with_token: ApiToken | None, token_id: int) -> None:

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jobs.permissions import Actor, may_share, project_for
+from jobs.permissions import Actor, may_change_installation, project_for
 from jobs.readers.queue_state import PAGE, QueueState
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
@@ -50,7 +50,7 @@ def _context(request: HttpRequest, actor: Actor) -> dict[str, Any]:
         "queues": queues,
         "quotas": state.quotas(),
         "shares": state.shares(),
-        "may_set": may_share(actor),
+        "may_set": may_change_installation(actor),
     }
 
 

@@ -21,7 +21,7 @@ from jobs.permissions import (
     Actor,
     Verb,
     may,
-    may_share,
+    may_change_installation,
     project_for,
     require,
 )
@@ -203,7 +203,7 @@ def _initial(request: HttpRequest, actor: Actor, project: Project) -> dict[str, 
 
 def _rights(actor: Actor, project: Project) -> tuple[bool, bool]:
     """Return whether the actor saves templates in the project, and for all projects."""
-    return may(actor, Verb.MANAGE_TEMPLATES, project), may_share(actor)
+    return may(actor, Verb.MANAGE_TEMPLATES, project), may_change_installation(actor)
 
 
 def _may_save(actor: Actor, project: Project) -> bool:

@@ -43,6 +43,23 @@ def test_an_invited_user_signs_in_once_and_is_a_member(root: Actor) -> None:
     assert Membership.objects.get(project=project, user=link.user).role == Role.MAINTAINER
 
 
+def test_a_token_that_expires_grants_no_access_that_outlives_it(root: Actor) -> None:
+    nora = make_user("nora")
+    week = make_token(root.user, expires_at=timezone.now() + timedelta(days=7))[0]
+    by_token = Actor(root.user, week)
+    for grant in (
+        lambda actor: replace_sign_in_link(actor, "root", hours=2),
+        lambda actor: invite_user(actor, "mole", hours=2),
+        lambda actor: change_user(actor, "nora", is_admin=True),
+    ):
+        with pytest.raises(PermissionDeniedError, match="longer access"):
+            grant(by_token)
+        grant(Actor(root.user, make_token(root.user)[0]))
+    change_user(by_token, "nora", is_admin=False, is_active=False)
+    nora.refresh_from_db()
+    assert not nora.is_superuser
+
+
 def test_a_refused_invitation_creates_no_user(root: Actor) -> None:
     with pytest.raises(NotFoundError):
         invite_user(root, "nora", hours=2, project="gone")
