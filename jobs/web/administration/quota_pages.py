@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.actions.projects.make_project import make_project
@@ -34,7 +35,7 @@ _SCOPE = ("queue", "project", "user", "per_person", "pool")
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def quotas(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """List the quotas; POST sets one."""
+    """List the quotas; POST creates one."""
     require_sharing(actor)
     state = QueueState(actor)
     rows = state.quotas()
@@ -46,7 +47,7 @@ def quotas(request: HttpRequest, actor: Actor) -> HttpResponse:
     )
     if request.method == "POST" and form.is_valid():
         whose = Whose(**{key: form.cleaned_data[key] for key in _SCOPE})
-        if _is_set(actor, form, whose):
+        if not _is_taken(form, rows, whose) and _is_set(actor, form, whose):
             messages.success(request, "The quota is set.")
             return redirect("web:admin_quotas")
     context = {"tab": "quotas", "rows": rows, "form": form}
@@ -64,7 +65,7 @@ def quota(request: HttpRequest, actor: Actor, quota_id: int) -> HttpResponse:
     form = QuotaAmountsForm(request.POST or None, initial=_values(row))
     if row.kind != "project":
         del form.fields["nominal"]
-    whose = Whose(row.queue, row.project, row.user, row.kind == "each_person", row.pool)
+    whose = _whose(row)
     if request.method == "POST" and form.is_valid() and _is_set(actor, form, whose):
         messages.success(request, "The quota is set.")
         return redirect("web:admin_quotas")
@@ -125,6 +126,24 @@ def weight(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         done=f"Project {slug} has the weight {number:g}.",
         back=back,
     )
+
+
+def _whose(row: Quota) -> Whose:
+    return Whose(row.queue, row.project, row.user, row.kind == "each_person", row.pool)
+
+
+def _is_taken(form: QuotaForm, rows: list[Quota], whose: Whose) -> bool:
+    """Whether a new quota has the scope of another one, to which the form then links."""
+    taken = next((row for row in rows if _whose(row) == whose), None)
+    if taken is None:
+        return False
+    link = format_html(
+        'This scope has a quota already. <a href="{}">Change quota {}</a>',
+        reverse("web:admin_quota", args=[taken.id]),
+        taken.id,
+    )
+    form.add_error("queue" if taken.queue else "project", link)
+    return True
 
 
 def _is_set(actor: Actor, form: QuotaAmountsForm, whose: Whose) -> bool:

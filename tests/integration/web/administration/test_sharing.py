@@ -84,6 +84,18 @@ def test_quotas_are_set_for_a_project_and_for_one_person(root, project):
     assert Quota.objects.get() == of_ana
 
 
+def test_a_new_quota_never_replaces_another_one(root, project):
+    make_member(project, Role.MEMBER, username="ana")
+    for scope in ({"project": "rl"}, {"project": "rl", "user": "ana"}, {"queue": "default"}):
+        root.post("/settings/quotas", {**scope, "caps": "nodes=8"})
+        quota = Quota.objects.latest("pk")
+        Quota.objects.filter(pk=quota.pk).update(nominal={"nodes": 4})
+        refused = root.post("/settings/quotas", {**scope, "caps": "nodes=2"})
+        assert f'<a href="/settings/quotas/{quota.pk}">' in refused.content.decode()
+        quota.refresh_from_db()
+        assert (quota.caps, quota.nominal) == ({"nodes": 8}, {"nodes": 4})
+
+
 def test_a_project_is_created_and_weighed(root):
     made = root.post("/settings/all-projects", {"slug": "arms", "name": "Arms"})
     assert made["Location"] == "/arms/members"
