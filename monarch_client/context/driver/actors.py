@@ -235,10 +235,13 @@ class Actors:
         calls = actor.waiting.get(caller)
         if calls is None or actor.executor is None:
             return
-        sendable = []
-        while calls and calls[0].is_ready and len(actor.sent) < actor.most_sent:
+        sendable: list[PendingCall] = []
+        while calls and calls[0].is_sendable and len(actor.sent) < actor.most_sent:
             pending = calls.popleft()
             if pending.failure is not None:
+                # Its end may make the next calls ready, which must follow those before it.
+                self._send(actor, sendable)
+                sendable = []
                 self._end_call(pending, pending.failure)
             else:
                 actor.sent[pending.call.id] = pending

@@ -50,6 +50,11 @@ class PendingCall:
         """Whether all arguments are ready: some may have been lost since they were."""
         return all(map(self._objects.is_ready, self.call.needs))
 
+    @property
+    def is_sendable(self) -> bool:
+        """Whether the call can be sent, or ended by its failure, with its arguments of now."""
+        return self.failure is not None or (self._missing == 0 and self.has_arguments)
+
     def await_arguments(self) -> None:
         """Call `on_ready` now, or once the arguments are ready: again if some were lost."""
         self._missing = 0
@@ -92,6 +97,8 @@ class PendingCall:
             executor.codes.add(call.digest, True, call.code_bytes)
         readable = (self._objects.readable(ref, executor.host) for ref in call.needs)
         values = [payload for payload in readable if payload]
+        if len(values) != len(call.needs):
+            raise AssertionError  # its arguments are ready
         return frame(
             Run(
                 id=call.id,

@@ -122,6 +122,9 @@ class TaskConnection:
                 # Killed since: nothing would ever release what its requests make.
                 raise EOFError
             return
+        if self._executor is None:
+            log.warning("A task's connection began without its executor, and is closed.")
+            raise EOFError
         if isinstance(request, StopWaiting):
             if self._waiter is not None:
                 self._waiter.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ import msgspec
 from monarch_client.context.errors import ContextError
 from monarch_client.context.hosting import batches
 from monarch_client.context.hosting.addresses import own_host
+from monarch_client.context.hosting.agent_faults import AGENT_FAULTS
 from monarch_client.context.hosting.batches import AgentSettings, Description, Operation, Silence
 from monarch_client.context.hosting.loop import Loop
 from monarch_client.context.hosting.relay import DRIVER, PartReader, PartServer, Router
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("monarch_client.context")
 START_S = 90.0
 END_S = 10.0
-_NAME = "task_context"
 
 
 class RemoteHost:
@@ -116,23 +117,28 @@ class RemoteHost:
             log.debug("%s does not take operations: %s", self.description.name, error)
 
     def handle(self, reports: list[Operation]) -> None:
-        """Handle the reports of the agent."""
+        """Handle the reports of the agent. One that was declared lost is not obeyed."""
+        if self.is_lost:
+            return
         self.silence.hear(time.monotonic())
         for report, number, data in reports:
-            if report == batches.CALLS:
-                self.events.on_calls(number, data)
-            elif report == batches.ENDED:
-                self.events.on_ended(number, int(data))
-            elif report == batches.REQUEST:
-                self.events.on_request(number, data)
-            elif report == batches.DISCONNECTED:
-                self.events.on_disconnected(number)
-            elif report == batches.WANTED:
-                self.router.request(data, partial(self.give, number))
-            elif report == batches.PART:
-                self.router.on_part(number, data)
-            else:
-                self.is_closed = True
+            self._handle(report, number, data)
+
+    def _handle(self, report: int, number: int, data: bytes) -> None:
+        if report == batches.CALLS:
+            self.events.on_calls(number, data)
+        elif report == batches.ENDED:
+            self.events.on_ended(number, int(data))
+        elif report == batches.REQUEST:
+            self.events.on_request(number, data)
+        elif report == batches.DISCONNECTED:
+            self.events.on_disconnected(number)
+        elif report == batches.WANTED:
+            self.router.request(data, partial(self.give, number))
+        elif report == batches.PART:
+            self.router.on_part(number, data)
+        else:
+            self.is_closed = True
 
     def _add(self, operation: int, number: int, data: bytes = b"") -> None:
         if not self.is_lost:
@@ -150,15 +156,18 @@ class RemoteHosts:
 
         `objects` is the object store of the driver; those of the hosts have the `settings`.
         """
-        from monarch.actor import Channel  # noqa: PLC0415 - for contexts on hosts alone
+        import monarch.actor  # noqa: PLC0415 - for contexts on hosts alone
 
         self._loop = loop
         self._objects = objects
         self._has_work = threading.Event()
         self._has_ended = False
-        self._ignore_failures()
-        port, self._receiver = Channel.open()
-        self._procs, agents = _spawned_agents(mesh, port, msgspec.msgpack.encode(settings))
+        # Part of all names on the hosts: what has it in a report of Monarch is an agent's.
+        self._name = f"task_context_{secrets.token_hex(8)}"
+        AGENT_FAULTS.ignore(monarch.actor, self._name)
+        port, self._receiver = monarch.actor.Channel.open()
+        encoded = msgspec.msgpack.encode(settings)
+        self._procs, agents = _spawned_agents(mesh, self._name, port, encoded)
         self.hosts = [RemoteHost(each, agent, self._has_work.set) for each, agent in agents]
         self._part_server = PartServer(objects.store)
         self._router = Router(self._part_server, loop.run)
@@ -192,6 +201,7 @@ class RemoteHosts:
         if not any(host.is_lost for host in self.hosts):
             with suppress(Exception):
                 self._procs.stop().get(timeout=END_S)
+                self._restore_faults()
 
     def _send(self) -> None:
         while not self._has_ended:
@@ -231,35 +241,27 @@ class RemoteHosts:
         for host in there:
             host.set_hosts(addresses)
 
+    def _restore_faults(self) -> None:
+        """Restore the program's hook for faults. Those of lost agents may still be reported."""
+        import monarch.actor  # noqa: PLC0415
+
+        AGENT_FAULTS.restore(monarch.actor, self._name)
+
     def _want(self, number: int, request: bytes) -> None:
         """Request a part for the driver's own store."""
         reply = partial(self._parts.on_part, number)
         self._loop.run(lambda: self._router.request(request, reply))
 
-    def _ignore_failures(self) -> None:
-        """Let the end of an agent not end this program: its hosts are watched here."""
-        import monarch.actor  # noqa: PLC0415
-
-        former = monarch.actor.unhandled_fault_hook
-
-        def handle(failure: Any) -> None:
-            if _NAME in str(failure.mesh_name) or _NAME in str(failure):
-                log.info("An agent of a task context has ended: %s", failure.mesh_name)
-            else:
-                former(failure)
-
-        monarch.actor.unhandled_fault_hook = handle
-
 
 def _spawned_agents(
-    mesh: Any, port: Any, settings: bytes
+    mesh: Any, name: str, port: Any, settings: bytes
 ) -> tuple[Any, list[tuple[Description, Any]]]:
     from monarch_client.context.hosting.agent import HostAgent  # noqa: PLC0415 - imports monarch
 
     try:
         # The dimension has the name as well: failures of Monarch's own actors there show it.
-        procs = mesh.spawn_procs(per_host={f"{_NAME}_agents": 1}, name=f"{_NAME}_procs")
-        agents = procs.spawn(f"{_NAME}_agents", HostAgent, port, settings).flatten("rank")
+        procs = mesh.spawn_procs(per_host={f"{name}_agents": 1}, name=f"{name}_procs")
+        agents = procs.spawn(f"{name}_agents", HostAgent, port, settings).flatten("rank")
         answers = agents.describe_host.call().get(timeout=START_S)
     except Exception as error:
         raise ContextError(
@@ -270,7 +272,7 @@ def _spawned_agents(
     for rank, (_, data) in enumerate(answers.items()):
         found = msgspec.msgpack.decode(data, type=Description)
         taken = {each.name for each, _ in made}
-        name = f"{found.name} ({rank})" if found.name in taken else found.name
-        named = Description(name, found.amounts, found.gpus, found.address)
+        host = f"{found.name} ({rank})" if found.name in taken else found.name
+        named = Description(host, found.amounts, found.gpus, found.address)
         made.append((named, agents.slice(rank=rank)))
     return procs, made

@@ -173,6 +173,61 @@ def test_tasks_of_a_lost_host_run_elsewhere_and_its_actors_have_died(
         process.communicate()
 
 
+STALE = """
+import threading
+import monarch.actor
+hook = monarch.actor.unhandled_fault_hook
+second = JobContext(hosts)
+say("one hook", monarch.actor.unhandled_fault_hook is hook)
+second.close()
+folder = Path(sys.argv[1]).parent
+once = dict(max_retries=0)
+def child(n):
+    (folder / f"child-{n}").touch()
+def parent(folder):
+    stat = Path(f"/proc/{os.getppid()}/stat").read_text()
+    (folder / f"agent-{stat.rpartition(')')[2].split()[1]}").touch()
+    own = get_job_context()
+    while not (folder / "again").exists():
+        time.sleep(0.02)
+    own.create_task(child, (os.getpid(),), options=TaskOptions(resources={"CPU": 0.01}))
+    time.sleep(60)
+options = TaskOptions(max_retries=0, resources={"CPU": 1})
+parents = [context.create_task(parent, (folder,), options=options) for _ in range(4)]
+while len(list(folder.glob("agent-*"))) < 2:
+    time.sleep(0.02)
+agents = [int(each.name[6:]) for each in folder.glob("agent-*")]
+remote = context._driver.hosts._hosts
+for agent in agents:
+    os.kill(agent, signal.SIGSTOP)
+while not all(host.is_lost for host in remote.hosts):
+    time.sleep(0.05)
+for each in parents:
+    try:
+        context.get(each, timeout=60)
+    except (InfeasibleError, TaskLostError) as error:
+        pass
+objects = len(context._driver.objects)
+(folder / "again").touch()
+for agent in agents:
+    os.kill(agent, signal.SIGCONT)
+while any(Path(f"/proc/{agent}").exists() for agent in agents):
+    time.sleep(0.1)
+say("children", len(list(folder.glob("child-*"))), len(context._driver.objects) - objects)
+began = time.monotonic()
+context.close()
+names = {each.name for each in threading.enumerate()}
+say(time.monotonic() - began < 5, "task context: receives" in names)
+"""
+
+
+def test_hosts_that_come_back_are_not_obeyed_and_a_context_without_hosts_closes_at_once(
+    workers: MonarchWorkers, run_program: RunProgram
+) -> None:
+    said = run_program(STALE, workers.certificates, *workers.addresses)
+    assert said == ["one hook True", "children 0 0", "True False"]
+
+
 def test_nothing_stays_on_hosts_after_a_kill_of_the_driver(
     workers: MonarchWorkers, tmp_path: Path
 ) -> None:
