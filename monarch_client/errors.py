@@ -9,6 +9,7 @@ ClientError
 │   └── UnprovedPortalError    unproved_portal     another program may answer at its address
 ├── UnexpectedAnswerError      unexpected_answer   not a portal, or one of another version
 └── RefusedError               the portal's own code
+    ├── InvalidValueError      any code with status 400 or 422
     ├── MissingError           not_found
     ├── ForbiddenError         permission_denied
     └── ConflictError          any code with status 409
@@ -124,6 +125,10 @@ class RefusedError(ClientError):
         self.status = status
         self.portal_code = portal_code
         self.data = data or {}
+
+
+class InvalidValueError(RefusedError):
+    """A value in the request is invalid."""
 
 
 class MissingError(RefusedError):

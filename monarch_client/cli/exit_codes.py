@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 FAILED_WITHOUT_CODE = 1
 NOTHING_FOUND = 1  # as grep(1)
-BAD_REQUEST = 2  # a wrong option, or a specification with errors
+BAD_REQUEST = 2  # a wrong value, or a specification with errors
 TIMED_OUT = 124  # as timeout(1)
 PORTAL_TROUBLE = 125  # the portal refused or could not be reached: it says nothing about a job
 DETACHED = 130  # Ctrl-C: the job continues

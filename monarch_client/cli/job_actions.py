@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from monarch_client.cli.exit_codes import PORTAL_TROUBLE
+from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import (
     drop_deleted_option,
@@ -20,7 +20,7 @@ from monarch_client.cli.jobs import (
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say
-from monarch_client.errors import RefusedError
+from monarch_client.errors import InvalidValueError, RefusedError
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.bulk import REFUSED, JobOutcome
 
@@ -152,13 +152,14 @@ def exit_if_refused(outcomes: Sequence[JobOutcome]) -> None:
 
 def each_of(items: Iterable[K], act: Callable[[K], T]) -> Iterator[T]:
     """Yield the result of `act` for each item. A refused item does not stop the others."""
-    refusals = 0
+    refusals: list[RefusedError] = []
     for item in items:
         with _complaining() as refused:
             yield act(item)
-        refusals += len(refused)
+        refusals += refused
     if refusals:
-        click.get_current_context().exit(PORTAL_TROUBLE)
+        wrong = all(isinstance(each, InvalidValueError) for each in refusals)
+        click.get_current_context().exit(BAD_REQUEST if wrong else PORTAL_TROUBLE)
 
 
 @contextmanager

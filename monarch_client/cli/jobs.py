@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
 import click
 
+from monarch_client import rest
 from monarch_client.cli import completion
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
+from monarch_client.errors import UnreachableError
 from monarch_client.runner.vocabulary.worker_states import LOST
 from monarch_client.wire.attempts import Attempt, Stage, Worker
 from monarch_client.wire.jobs import Event, Job
@@ -39,6 +42,8 @@ jobs_argument = click.argument(
 )
 
 
+# Between two requests of `ps --watch`.
+WATCH_S = 2.0
 # Of an attempt; the page has them all.
 MOST_WORKERS = 50
 
@@ -59,14 +64,16 @@ COLUMNS: dict[str, Callable[[Job], str]] = {
 
 
 def _columns(jobs: list[Job]) -> dict[str, Callable[[Job], str]]:
-    """Return the columns; that of the GPU use only if one of the jobs has it."""
-    if all(job.gpu_use is None for job in jobs):
-        return COLUMNS
+    """Return the columns; GPU use and cost only if one of the jobs has them."""
+    has_use = any(job.gpu_use is not None for job in jobs)
+    has_cost = any(job.usd is not None for job in jobs)
     columns = {}
     for name, show in COLUMNS.items():
         columns[name] = show
-        if name == "NODES":
+        if name == "NODES" and has_use:
             columns["GPU USE"] = lambda job: gpu_use_text(job.gpu_use)
+        if name == "AGE" and has_cost:
+            columns["COST"] = lambda job: dollars(job.usd)
     return columns
 
 
@@ -121,17 +128,53 @@ EVENT_COLUMNS = {
 @click.option("--view", default="", help="The filters and order of this saved view.")
 @click.option("--pin", is_flag=True, default=None, help="Unfinished jobs first.")
 @click.option("--limit", "-n", type=click.IntRange(1, 200), default=20, show_default=True)
+@click.option("--watch", "-w", is_flag=True, help="Show changes until Ctrl-C.")
 @output_options
 @pass_session
-def ps(session: Session, /, project: str | None, output: Output, view: str, **filters: Any) -> None:
+def ps(
+    session: Session,
+    /,
+    project: str | None,
+    output: Output,
+    view: str,
+    *,
+    watch: bool,
+    **filters: Any,
+) -> None:
     """List jobs, newest first."""
     filters["label"], filters["reason"] = ",".join(filters["label"]), filters["reason"].upper()
     filters["status"] = tuple(filters["status"].upper().split(",")) if filters["status"] else ()
     slug = session.project(project)
     if view:
         filters = {**view_filters(session, slug, view), **{k: v for k, v in filters.items() if v}}
-    page = session.client.jobs(slug, **filters)
-    output.rows(page.results, _columns(page.results))
+    if not watch:
+        jobs = session.client.jobs(slug, **filters).results
+        output.rows(jobs, _columns(jobs))
+        return
+    if output != Output():
+        raise click.UsageError("--watch prints a table: omit -o and -q.")
+    with suppress(KeyboardInterrupt):
+        _watch(session.client, slug, filters)
+
+
+def _watch(client: rest.PortalClient, project: str, filters: dict[str, Any]) -> None:
+    """Print the table of jobs again whenever it changes."""
+    shown: list[list[str]] | None = None
+    while True:
+        try:
+            jobs = client.jobs(project, **filters).results
+        except UnreachableError:
+            # Later, the client has reported that the portal is away, and it may come back.
+            if shown is None:
+                raise
+        else:
+            columns = _columns(jobs)
+            rows = [[show(job) for show in columns.values()] for job in jobs]
+            if rows != shown:
+                click.clear()
+                print_table(list(columns), rows)
+            shown = rows
+        client.connection.sleep(WATCH_S)
 
 
 def view_filters(session: Session, project: str, name: str) -> dict[str, Any]:

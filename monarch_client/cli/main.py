@@ -11,7 +11,7 @@ from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.lazy_group import LazyGroup
 from monarch_client.cli.session import Session
 from monarch_client.cli.terminal import complain, without_tokens
-from monarch_client.errors import ClientError, InvalidSpecErrors
+from monarch_client.errors import ClientError, InvalidSpecErrors, InvalidValueError
 from monarch_client.rest.config import load
 from monarch_client.version import __version__
 
@@ -89,7 +89,7 @@ class PortalGroup(LazyGroup):
             # click repeats the typed text in errors, and it may hold a token pasted by mistake.
             error.message = without_tokens(error.message)
             raise
-        except InvalidSpecErrors as error:
+        except (InvalidSpecErrors, InvalidValueError) as error:
             complain(error.message)
             ctx.exit(BAD_REQUEST)
         except ClientError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from monarch_client.cli.exit_codes import DETACHED, PORTAL_TROUBLE
+from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE
 from monarch_client.cli.jobs import project_option
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, tell
@@ -90,10 +90,10 @@ def _check_rank(session: NodeSession, rank: int) -> None:
         return
     if not ranks:
         complain(f"{session.job} was started by an older portal: rerun it to use `mportal ssh`.")
-    else:
-        known = "only rank 0" if len(ranks) == 1 else f"ranks 0 to {ranks[-1]}"
-        complain(f"{session.job} has no rank {rank}; it has {known}.")
-    click.get_current_context().exit(PORTAL_TROUBLE)
+        click.get_current_context().exit(PORTAL_TROUBLE)
+    known = "only rank 0" if len(ranks) == 1 else f"ranks 0 to {ranks[-1]}"
+    complain(f"{session.job} has no rank {rank}; it has {known}.")
+    click.get_current_context().exit(BAD_REQUEST)
 
 
 def _open_ports(ports: ForwardedPorts, session: NodeSession, rank: int) -> None:

@@ -12,6 +12,7 @@ from monarch_client.errors import (
     ConflictError,
     ForbiddenError,
     InvalidSpecErrors,
+    InvalidValueError,
     MissingError,
     NotSignedInError,
     RefusedError,
@@ -22,9 +23,11 @@ from monarch_client.errors import (
 _UNAUTHORIZED = 401
 
 _BY_STATUS: dict[int, type[RefusedError]] = {
+    400: InvalidValueError,
     403: ForbiddenError,
     404: MissingError,
     409: ConflictError,
+    422: InvalidValueError,
 }
 
 

@@ -64,6 +64,31 @@ def test_ps_and_get_show_gpus_and_their_use(mportal, portal):
     assert "GPU use     87 %, mean 82 %, lowest host 45 %" in text
 
 
+def test_ps_shows_what_jobs_cost_where_machines_have_a_price(mportal, portal):
+    portal.on(JOBS, page([job_json(usd="12.50"), job_json(id=7, usd=None)]))
+    header, first, second = mportal("ps").stdout.splitlines()
+    assert header.split()[-2:] == ["COST", "WHY"]
+    assert "$12.50" in first and "$" not in second
+    portal.on(JOB, ok(job_json(usd="12.50")))
+    portal.on(f"{JOB}/attempts", page([]))
+    assert "Cost        $12.50" in mportal("get", "42").stdout
+
+
+def test_ps_watches_until_ctrl_c_and_prints_changes_alone(mportal, portal):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    queued = page([job_json(created_at="2000-01-01T00:00:00Z")])
+    running = page([job_json(created_at="2000-01-01T00:00:00Z", status="RUNNING")])
+    away = httpx.ConnectError("refused")
+    portal.on(JOBS, queued, queued, away, running, interrupted)
+    done = mportal("ps", "-w")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert [line.split()[2] for line in lines] == ["STATUS", "QUEUED", "STATUS", "RUNNING"]
+    assert mportal("ps", "-w", "-o", "json").exit_code == 2
+
+
 def test_ps_sends_the_requested_filters(mportal, portal):
     portal.on(JOBS, page([]))
     mportal("ps", "-s", "running,queued", "-u", "me", "-n", "5", "--search", "tr")

@@ -81,9 +81,11 @@ def test_every_refusal_of_the_portal_reaches_the_client_with_its_code_and_words(
     assert isinstance(error, client_errors.RefusedError)
     assert (error.portal_code, error.message) == (kind.code, "It is so.")
     expected = {
+        400: client_errors.InvalidValueError,
         404: client_errors.MissingError,
         403: client_errors.ForbiddenError,
         409: client_errors.ConflictError,
+        422: client_errors.InvalidValueError,
     }
     assert type(error) is expected.get(kind.http_status, client_errors.RefusedError)
 
