@@ -50,6 +50,8 @@ def addresses(project, root) -> dict[str, Any]:
         "token_id": 1,
         "quota_id": 1,
         "session_id": 1,
+        "view_id": 1,
+        "template_name": "hello-mesh",
         "digest": "a" * 64,
         "name": "some",
         "kind": "aws",

@@ -127,6 +127,8 @@ def answers(
         "token_id": 1,
         "array_id": 1,
         "schedule_name": "nightly",
+        "view_id": 1,
+        "template_name": "hello-mesh",
         "name": "big",
         "quota_id": 1,
         "session_id": 1,
