@@ -6,8 +6,10 @@ any process, no call that needs it, no other object that contains a reference to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol
+
+import msgspec
 
 from monarch_client.context.driver.inline_budget import InlineBudget
 from monarch_client.context.driver.lineage import Recipe
@@ -145,18 +147,28 @@ class ObjectTable:
         if payload.kind == STORED:
             self._stored.refuse(payload, host)
 
-    def lose(self, ref: bytes) -> None:
-        """Make an object pending again whose value was lost with its host."""
-        entry = self._entries.get(ref)
-        if entry is None or entry.payload is None:
-            return
-        refs, entry.payload = entry.payload.refs, None
-        for inside, unused in list(self._dropped(refs)):
-            self._forget(inside, unused)
+    def lose(self, refs: Collection[bytes]) -> None:
+        """Make objects pending again whose values were lost with their host.
+
+        Those are forgotten that only lost values contained.
+        """
+        for entry in map(self._entries.get, refs):
+            if entry is not None and entry.payload is not None:
+                inside = entry.payload.refs
+                entry.payload = msgspec.structs.replace(entry.payload, refs=())
+                for ref, unused in list(self._dropped(inside)):
+                    self._forget(ref, unused)
+        for entry in map(self._entries.get, refs):
+            if entry is not None:
+                entry.payload = None
 
     def keep_call(self, call: Call, payload: Payload, host: str, losses: int) -> None:
-        """Keep the call of a task whose result is stored on a host: it may have to run again."""
-        if payload.kind == STORED:
+        """Keep the call of a task whose result is stored on a host: it may have to run again.
+
+        A result that is not adopted, since nothing refers to it or it was cancelled, is not lost.
+        """
+        entry = self._entries.get(call.id)
+        if payload.kind == STORED and entry is not None and entry.payload is None:
             values = self.own_values({*call.needs, *call.holds})
             self._stored.keep_recipe(Recipe(call, payload.data, losses, values), host)
 

@@ -36,10 +36,14 @@ class Recovery:
             place.ref: f"The value of {place.producer} was lost with its host {host}"
             for place in lost
         }
-        for ref in reasons:
-            self._objects.lose(ref)
+        self._objects.lose(reasons)
         for place in lost:
-            self._compute(place.ref, reasons)
+            if place.ref in self._objects:
+                self._compute(place.ref, reasons)
+        for place in lost:
+            # What only other lost objects referred to, unless these are computed from it.
+            if place.ref not in self._objects and (recipe := self._lineage.find(place.ref)):
+                self._lineage.drop(place.ref, recipe.object_id)
         if reasons:
             self._tasks.await_again()
             self._actors.await_again()

@@ -88,9 +88,7 @@ class StoredObjects:
         self.lineage.drop(place.ref, object_id)
         if store := self._stores.get(place.host):
             store.discard(object_id)
-        for host in place.copies:
-            if store := self._stores.get(host):
-                store.forget_copy(object_id)
+        self._forget_copies(object_id, place)
 
     def readable(self, payload: Payload, host: str) -> Payload:
         """Return the payload for a reader on a host, which fetches the object if it must."""
@@ -115,15 +113,21 @@ class StoredObjects:
             store.process_ended(holder_of(executor))
 
     def lose_host(self, name: str) -> list[Place]:
-        """Forget a lost host; return the places of the objects that it had."""
+        """Forget a lost host, and copies of its objects; return the places that these had."""
         del self._stores[name]
         self._held.pop(name, None)
         lost = {each: place for each, place in self._places.items() if place.host == name}
-        for object_id in lost:
+        for object_id, place in lost.items():
             del self._places[object_id]
+            self._forget_copies(object_id, place)
         for place in self._places.values():
             place.copies.discard(name)
         return list(lost.values())
+
+    def _forget_copies(self, object_id: bytes, place: Place) -> None:
+        for host in place.copies:
+            if store := self._stores.get(host):
+                store.forget_copy(object_id)
 
     def keep_recipe(self, recipe: Recipe, host: str) -> None:
         """Keep how an object was made, if it can be lost with this host."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("monarch_client.context")
 START_S = 90.0
 END_S = 10.0
+# The sender of a message to this process itself.
+_OWN_RANK = -1
 
 
 class RemoteHost:
@@ -165,9 +167,9 @@ class RemoteHosts:
         # Part of all names on the hosts: what has it in a report of Monarch is an agent's.
         self._name = f"task_context_{secrets.token_hex(8)}"
         AGENT_FAULTS.ignore(monarch.actor, self._name)
-        port, self._receiver = monarch.actor.Channel.open()
+        self._port, self._receiver = monarch.actor.Channel.open()
         encoded = msgspec.msgpack.encode(settings)
-        self._procs, agents = _spawned_agents(mesh, self._name, port, encoded)
+        self._procs, agents = _spawned_agents(mesh, self._name, self._port, encoded)
         self.hosts = [RemoteHost(each, agent, self._has_work.set) for each, agent in agents]
         self._part_server = PartServer(objects.store)
         self._router = Router(self._part_server, loop.run)
@@ -218,6 +220,8 @@ class RemoteHosts:
     def _receive(self) -> None:
         while not all(host.is_closed or host.is_lost for host in self.hosts):
             rank, data = self._receiver.recv().get()
+            if rank == _OWN_RANK:
+                continue
             reports = batches.decoded(data)
             self._loop.run(partial(self.hosts[rank].handle, reports))
 
@@ -227,6 +231,8 @@ class RemoteHosts:
             silent_s = host.silence.lasts(time.monotonic())
             if silent_s > batches.DRIVER_WAITS_S and not (host.is_lost or host.is_closed):
                 host.is_lost = True
+                # The thread that receives looks whether this was the last host.
+                self._port.send((_OWN_RANK, b""))
                 self._set_hosts()
                 self._router.on_lost(host.description.name)
                 host.events.on_lost(f"its agent has been silent for {silent_s:.1f} s")

@@ -204,7 +204,7 @@ class ObjectModel(RuleBasedStateMachine):
         self.stored.adopted.remove(ref)
         self.stored_ids.remove(ref)
         self.inside[ref] = None
-        self.table.lose(ref)
+        self.table.lose([ref])
         self.waits = [each for each in self.waits if not (each[0].is_done and ref in each[1])]
 
     @precondition(lambda self: +self.references)

@@ -86,8 +86,7 @@ def test_a_call_whose_argument_was_lost_is_sent_once_it_has_it_again() -> None:
         world.submit(b"%d" % number)
     world.submit(b"of A and B", b"A", b"B")
     world.submit(b"of B", b"B")
-    for ref in (b"A", b"B"):
-        world.objects.lose(ref)
+    world.objects.lose([b"A", b"B"])
     world.objects.settle(b"A", LOST)
     for number in range(MANY):
         world.done(b"%d" % number)
@@ -116,6 +115,6 @@ def test_no_message_lacks_an_argument() -> None:
     call = Call(b"of A", "w", b"", b"", PLAIN, [0], [b"A"])
     pending = PendingCall(call, world.objects, lambda _: None)
     pending.await_arguments()
-    world.objects.lose(b"A")
+    world.objects.lose([b"A"])
     with pytest.raises(AssertionError):
         pending.message(world.executor)
