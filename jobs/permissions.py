@@ -28,6 +28,7 @@ class Verb(Enum):
 
     VIEW_PROJECT = "view the project"
     SUBMIT_JOB = "submit jobs"
+    RERUN_JOB = "rerun jobs"
     UPLOAD = "upload folders"
     CANCEL_OWN_JOB = "cancel your own jobs"
     CANCEL_ANY_JOB = "cancel others' jobs"
@@ -60,6 +61,7 @@ _ROLES_IN_ORDER = (Role.VIEWER, Role.MEMBER, Role.MAINTAINER, Role.ADMIN)
 LEAST_ROLE: dict[Verb, Role] = {
     Verb.VIEW_PROJECT: Role.VIEWER,
     Verb.SUBMIT_JOB: Role.MEMBER,
+    Verb.RERUN_JOB: Role.MEMBER,
     Verb.UPLOAD: Role.MEMBER,
     Verb.CANCEL_OWN_JOB: Role.MEMBER,
     Verb.CANCEL_ANY_JOB: Role.MAINTAINER,
@@ -303,10 +305,7 @@ def require_extend(actor: Actor, job: Job) -> None:
 
 
 def require_stacks(actor: Actor, job: Job) -> None:
-    """Raise PermissionDeniedError unless `actor` may dump the stacks of `job`.
-
-    Every actor who sees the job may read the dumps.
-    """
+    """Refuse to dump the stacks of `job` unless `actor` may; all who see it may read dumps."""
     require(actor, stacks_verb(actor, job), job.project)
 
 

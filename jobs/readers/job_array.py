@@ -60,7 +60,7 @@ def job_array(actor: Actor, slug: str, array_id: int) -> ArrayView:
         ended_at=max(ends, default=None) if is_final else None,
         is_final=is_final,
         can_cancel=any(row.can_cancel for row in open_rows),
-        can_rerun_failed=bool(lost) and Verb.SUBMIT_JOB in rights.verbs,
+        can_rerun_failed=bool(lost) and Verb.RERUN_JOB in rights.verbs,
         jobs=rows,
         url=reverse("web:array", args=[slug, array.pk]),
     )

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 ALLOWED = {
     Verb.VIEW_PROJECT: {"viewer", "member", "maintainer", "admin"},
     Verb.SUBMIT_JOB: {"member", "maintainer", "admin"},
+    Verb.RERUN_JOB: {"member", "maintainer", "admin"},
     Verb.UPLOAD: {"member", "maintainer", "admin"},
     Verb.CANCEL_OWN_JOB: {"member", "maintainer", "admin"},
     Verb.CANCEL_ANY_JOB: {"maintainer", "admin"},

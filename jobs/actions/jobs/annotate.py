@@ -15,6 +15,8 @@ from jobs.permissions import Actor, Verb, require
 from monarch_client.spec.label_keys import MOST_LABELS, label_complaint
 
 NOTE_LIMIT = 2000
+# Enough to replace all labels of a job.
+_MOST_CHANGES = 2 * MOST_LABELS
 
 
 def label_job(actor: Actor, job: Job, changes: Mapping[str, str | None]) -> Job:
@@ -24,6 +26,8 @@ def label_job(actor: Actor, job: Job, changes: Mapping[str, str | None]) -> Job:
     the labels of the specification.
     """
     require(actor, Verb.LABEL_JOB, job.project)
+    if len(changes) > _MOST_CHANGES:
+        raise InvalidLabelsError(f"Change at most {_MOST_CHANGES} labels at once.")
     for name, value in changes.items():
         if complaint := label_complaint(name, value or ""):
             raise InvalidLabelsError(complaint)
@@ -38,7 +42,8 @@ def label_job(actor: Actor, job: Job, changes: Mapping[str, str | None]) -> Job:
         if job.labels != before:
             job.save(update_fields=["labels"])
             record(actor, "label", job, before={"labels": before}, after={"labels": job.labels})
-            note_action(job, actor, "label", f"Labels changed: {_text_of(changes)}.")
+            made = {name: each for name, each in changes.items() if each != before.get(name)}
+            note_action(job, actor, "label", f"Labels changed: {_text_of(made)}.")
     return job
 
 

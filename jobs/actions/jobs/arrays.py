@@ -60,7 +60,7 @@ def rerun_failed(actor: Actor, array: JobArray, *, drop_deleted: bool = False) -
     ConflictError when there is none. NotFoundError when one was deleted meanwhile, InvalidSpecError
     as for a rerun; then none runs again.
     """
-    require(actor, Verb.SUBMIT_JOB, array.project)
+    require(actor, Verb.RERUN_JOB, array.project)
     require_room()
     # A backend may take seconds to answer, and so may drafts of many jobs: do both before the
     # transaction.

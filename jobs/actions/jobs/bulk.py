@@ -36,7 +36,7 @@ class BulkAction(StrEnum):
 # The verb that a caller needs to act on any job at all; each job is then checked by its action.
 LEAST_VERB = {
     BulkAction.CANCEL: Verb.CANCEL_OWN_JOB,
-    BulkAction.RERUN: Verb.SUBMIT_JOB,
+    BulkAction.RERUN: Verb.RERUN_JOB,
     BulkAction.HOLD: Verb.HOLD_OWN_JOB,
     BulkAction.RELEASE: Verb.HOLD_OWN_JOB,
     BulkAction.PRIORITIZE: Verb.PRIORITIZE_OWN_JOB,

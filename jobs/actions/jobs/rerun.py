@@ -35,7 +35,7 @@ def rerun_job(actor: Actor, job: Job, *, drop_deleted: bool = False) -> Job:
     no longer fits: an upload, a backend or a job that it needs does not exist any more.
     NotFoundError when `job` was deleted meanwhile.
     """
-    require(actor, Verb.SUBMIT_JOB, job.project)
+    require(actor, Verb.RERUN_JOB, job.project)
     require_room()
     checked = check_again(actor, job, drop_deleted=drop_deleted)
     checked = replace(checked, source=source_of(job, checked))

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from jobs.actions.projects.saved_views import kept_query
 from jobs.errors import InvalidCursorError
 from jobs.models import Project
 from jobs.models.saved_view import NAME_LIMIT
@@ -28,7 +27,7 @@ from jobs.readers.saved_views import saved_views
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
-from jobs.web.jobs.table_query import changed, filter_of, order_of
+from jobs.web.jobs.table_query import changed, filter_of, order_of, view_query_of
 
 PAGE_SIZE = 50
 # Always offered, so that the row of chips does not jump while the first jobs pass through.
@@ -88,7 +87,7 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
     except InvalidCursorError:
         return _first_page(request)
     views = saved_views(actor, project)
-    current = kept_query(request.GET.urlencode())
+    current = view_query_of(request.GET.urlencode())
     context |= {"views": views, "view_query": current, "view_name_limit": NAME_LIMIT}
     context |= {"choices": filter_choices(actor, project), "kinds": JobKind.choices}
     context |= {"reasons": REASONS, "times": TIMES, "orders": ORDERS}

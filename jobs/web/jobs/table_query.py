@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.http import QueryDict
 
+from jobs.actions.projects.saved_views import kept_query
+from jobs.errors import InvalidViewError
 from jobs.readers.job_filter import REASONS, JobFilter, moment_in
 from jobs.readers.job_pages import SORT_WORDS, JobOrder
 from jobs.statuses import JobKind, JobStatus
@@ -44,6 +46,14 @@ def changed(query: QueryDict, *, keep_cursor: bool = False, **changes: str | Non
         if value is not None:
             copy[key] = value
     return copy.urlencode(safe=",")
+
+
+def view_query_of(query: str) -> str:
+    """Return the parts of a query that a view keeps; none if there are too many to save."""
+    try:
+        return kept_query(query)
+    except InvalidViewError:
+        return ""
 
 
 def _word(query: QueryDict, key: str) -> str:

@@ -9,11 +9,12 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from jobs.actions.projects.saved_views import delete_view, kept_query, save_view
+from jobs.actions.projects.saved_views import delete_view, save_view
 from jobs.errors import NotFoundError
 from jobs.models.saved_view import NAME_LIMIT, QUERY_LIMIT
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.web.base.access import attempt_action, signed_in
+from jobs.web.jobs.table_query import view_query_of
 
 
 class ViewForm(forms.Form):
@@ -41,11 +42,11 @@ def save(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         messages.error(request, f"Give the view a name of 1 to {NAME_LIMIT} characters.")
         return redirect("web:jobs", slug=slug)
     values = form.cleaned_data
-    name, query = values["name"], kept_query(values["query"])
+    name, query = values["name"], values["query"]
     return attempt_action(
         request,
         lambda: save_view(actor, project, name, query, is_shared=values["shared"]),
-        back=f"{reverse('web:jobs', args=[slug])}?{query}",
+        back=f"{reverse('web:jobs', args=[slug])}?{view_query_of(query)}",
         done=f"View {name} is saved.",
     )
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from django.test.utils import override_settings
 from django.utils import timezone
 
+from jobs.actions.jobs.bulk import BulkAction
 from jobs.models import Attempt, Job, JobEvent, Membership
 from jobs.statuses import JobStatus, Role
+from tests.each_case import check_each
 from tests.factories import make_attempt, make_job, make_member, make_project
 from tests.integration.api.conftest import YAML, assert_problem
 from tests.integration.api.driver_calls import (
@@ -214,3 +217,19 @@ def test_a_key_never_gives_a_program_a_job_that_is_not_its_child(project, member
     own = submit(member, **key).json()["id"]
     programs = [program_of(running(project, submitted_by=member.user)) for _ in range(2)]
     assert len({own, *(submit(each, **key).json()["id"] for each in programs)}) == 3
+
+
+def test_a_program_cancels_many_children_at_once_and_does_nothing_else_to_them(parent):
+    program, child = program_of(parent), child_of(parent)
+
+    def check(action: str) -> None:
+        body: dict[str, Any] = {"action": action, "jobs": [child.pk]}
+        body |= {"priority": 5} if action == BulkAction.PRIORITIZE else {}
+        body |= {"labels": {"a": "b"}} if action == BulkAction.LABEL else {}
+        assert_problem(program.post(f"{JOBS}/actions", body), 403, "permission_denied")
+
+    check_each([each.value for each in BulkAction if each != BulkAction.CANCEL], check)
+    assert Job.objects.count() == 2
+    body = {"action": "cancel", "jobs": [child.pk]}
+    [outcome] = program.post(f"{JOBS}/actions", body).json()["results"]
+    assert outcome["result"] == "done"

@@ -49,3 +49,19 @@ def test_many_jobs_are_labeled_at_once(member, project):
     assert [each["result"] for each in results] == ["done", "done"]
     again = member.post(f"{JOBS}/actions", body).json()["results"]
     assert [each["result"] for each in again] == ["unchanged", "unchanged"]
+
+
+def test_one_request_changes_twice_as_many_labels_as_a_job_may_have_and_no_more(member, project):
+    job = make_job(project, labels={f"a{n}": "" for n in range(20)})
+    changes = {f"a{n}": None for n in range(20)} | {f"b{n}": "" for n in range(20)}
+    too_many = {"labels": {**changes, "c": None}}
+    path = f"{JOBS}/{job.pk}"
+    assert_problem(member.send("PATCH", path, too_many), 422, "invalid_labels")
+    assert len(member.send("PATCH", path, {"labels": changes}).json()["labels"]) == 20
+
+
+def test_the_history_has_only_the_changes_of_labels_that_took_effect(member, project):
+    job = make_job(project, labels={"same": "1"})
+    changes = {"same": "1", "absent": None, "new": "2"}
+    member.send("PATCH", f"{JOBS}/{job.pk}", {"labels": changes})
+    assert JobEvent.objects.get(job=job).message == "Labels changed: new=2."

@@ -28,3 +28,12 @@ def test_a_view_is_saved_marked_while_it_is_shown_and_deleted(member, viewer, pr
 def test_a_view_of_everything_is_not_saved(member, project):
     response = member.post(f"{PATH}/views", {"name": "all", "query": ""}, follow=True)
     assert "Choose a filter or an order first" in text_of(response)
+
+
+def test_an_address_with_too_many_parts_is_shown_but_not_saved(member, project):
+    make_job(project)
+    query = "&".join(["label=a"] * 101)
+    assert member.get(f"{PATH}?{query}").status_code == 200
+    response = member.post(f"{PATH}/views", {"name": "all", "query": query}, follow=True)
+    assert "The query has too many parts." in text_of(response)
+    assert not SavedView.objects.exists()
