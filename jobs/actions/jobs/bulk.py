@@ -5,20 +5,32 @@ Every job has a transaction of its own, so a refused job does not keep the other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from django.db import Error, transaction
 
 from jobs.actions.jobs.annotate import label_job
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.hold import hold_job, release_job
+from jobs.actions.jobs.present import keep, read_again
 from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.actions.jobs.rerun import rerun_job
-from jobs.errors import NotFoundError, PortalError
+from jobs.errors import DatabaseUnavailableError, NotFoundError, PortalError
+from jobs.ground.outages import is_database_away
 from jobs.models import Job, Project
 from jobs.permissions import Actor, Verb, jobs_of, require
 from monarch_client.wire.bulk import BULK_LIMIT, DONE, REFUSED, UNCHANGED, JobOutcome
+
+logger = logging.getLogger(__name__)
+
+# After so many jobs without an answer of the database the others are not tried: each may have
+# waited ten seconds for a lock.
+_MOST_SILENCES = 3
 
 
 class BulkAction(StrEnum):
@@ -68,7 +80,30 @@ def act_on_jobs(actor: Actor, project: Project, request: BulkRequest) -> list[Jo
     require(actor, LEAST_VERB[request.action], project)
     numbers = list(dict.fromkeys(request.job_ids))[:BULK_LIMIT]
     rows = jobs_of(actor, project).select_related("project", "submitted_by").in_bulk(numbers)
-    return [_outcome(actor, project, request, number, rows.get(number)) for number in numbers]
+    outcomes: list[JobOutcome] = []
+    silences = 0
+    for number in numbers:
+        job = rows.get(number)
+        name = job.name if job else ""
+        if silences == _MOST_SILENCES:
+            outcomes.append(_refused(number, name, DatabaseUnavailableError(_NOT_TRIED)))
+            continue
+        try:
+            outcomes.append(_outcome(actor, project, request, number, job))
+        except Error as error:
+            silences += is_database_away(error)
+            outcomes.append(_refused(number, name, _failure_of(error, number)))
+    return outcomes
+
+
+_NOT_TRIED = "Not tried, since the portal's database does not answer now. Try again."
+
+
+def _failure_of(error: Error, number: int) -> PortalError:
+    if is_database_away(error):
+        return DatabaseUnavailableError()
+    logger.error("an action on job %d failed in the database", number, exc_info=error)
+    return PortalError("The action failed in the portal, whose log has the cause.")
 
 
 def _outcome(
@@ -82,6 +117,15 @@ def _outcome(
         return _STEPS[request.action](actor, job, request)
     except PortalError as error:
         return _refused(number, name, error)
+
+
+@contextmanager
+def _locked(job: Job) -> Iterator[None]:
+    """Read `job` and lock it for the block, so that what was before is what an undo restores."""
+    with transaction.atomic():
+        keep(job)
+        read_again(job)
+        yield
 
 
 def _cancel(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
@@ -99,20 +143,23 @@ def _rerun(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
 
 
 def _hold(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
-    was_held = job.held
-    hold_job(actor, job)
+    with _locked(job):
+        was_held = job.held
+        hold_job(actor, job)
     return _unchanged(job, "It is already held.") if was_held else _done(job, "Held.")
 
 
 def _release(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
-    was_held = job.held
-    release_job(actor, job)
+    with _locked(job):
+        was_held = job.held
+        release_job(actor, job)
     return _done(job, "Released.") if was_held else _unchanged(job, "It is not held.")
 
 
 def _prioritize(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
-    before = job.priority
-    prioritize_job(actor, job, request.priorities[job.pk])
+    with _locked(job):
+        before = job.priority
+        prioritize_job(actor, job, request.priorities[job.pk])
     if job.priority == before:
         return _unchanged(job, f"It already has priority {before}.")
     message = f"Priority changed from {before} to {job.priority}."
@@ -120,8 +167,9 @@ def _prioritize(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
 
 
 def _label(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
-    before = job.labels
-    label_job(actor, job, request.labels)
+    with _locked(job):
+        before = job.labels
+        label_job(actor, job, request.labels)
     if job.labels == before:
         return _unchanged(job, "It has these labels already.")
     return _done(job, "Labels changed.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from urllib.parse import parse_qsl, urlencode
 
 from django import forms
 from django.contrib import messages
@@ -103,8 +104,6 @@ class BulkForm(forms.Form):
     )
     labels = forms.CharField(required=False, max_length=2000)
     sure = forms.BooleanField(required=False)
-    # The query of the table to return to.
-    back = forms.CharField(required=False, max_length=_LONGEST_QUERY)
 
     def clean_labels(self) -> dict[str, str | None]:
         """Return the changes that the text names."""
@@ -124,12 +123,14 @@ def bulk(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     require(actor, Verb.SUBMIT_JOB, project)
     form = BulkForm(request.POST)
     chosen = _chosen(request.POST)
-    if not form.is_valid() or not chosen:
+    if "action" in form.errors or not chosen:
         messages.error(request, _complaint(form, chosen))
-        return redirect("web:jobs", slug=project.slug)
+        return redirect(_back(project, _back_query(request)))
     values = form.cleaned_data
     action = BulkAction(values["action"])
     require(actor, LEAST_VERB[action], project)
+    if not form.is_valid():
+        return _confirm(request, actor, project, action, list(chosen), _complaint(form, chosen))
     priorities = _priorities(action, chosen, values["priority"])
     wording = WORDINGS[action]
     is_incomplete = priorities is None or (action == BulkAction.LABEL and not values["labels"])
@@ -140,7 +141,7 @@ def bulk(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     request.session[_LAST] = {
         "project": project.pk,
         "action": action.value,
-        "back": values["back"],
+        "back": _back_query(request),
         "outcomes": [asdict(outcome) for outcome in outcomes],
     }
     return redirect("web:bulk_done", slug=project.slug)
@@ -177,11 +178,16 @@ def done(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 
 
 def _confirm(
-    request: HttpRequest, actor: Actor, project: Project, action: BulkAction, numbers: list[int]
+    request: HttpRequest,
+    actor: Actor,
+    project: Project,
+    action: BulkAction,
+    numbers: list[int],
+    complaint: str = "",
 ) -> HttpResponse:
     rows, wording = rows_by_number(actor, project, numbers), WORDINGS[action]
     fit = [row for row in rows if wording.can(row)]
-    back = request.POST.get("back", "")[:_LONGEST_QUERY]
+    back, typed = _back_query(request), request.POST
     context = {
         "project": project,
         "nav": "jobs",
@@ -193,7 +199,9 @@ def _confirm(
         "takes_labels": action == BulkAction.LABEL,
         "lowest_priority": LOWEST_PRIORITY,
         "highest_priority": HIGHEST_PRIORITY,
-        "priority": fit[0].priority if fit else None,
+        "complaint": complaint,
+        "priority": typed.get("priority") or (fit[0].priority if fit else None),
+        "labels": typed.get("labels", ""),
         "back": _back(project, back),
         "back_query": back,
     }
@@ -237,6 +245,12 @@ def _job_value(request: BulkRequest, number: int) -> str:
     return str(number) if own is None else f"{number}:{own}"
 
 
+def _back_query(request: HttpRequest) -> str:
+    """Return the query of the table to return to."""
+    return request.POST.get("back", "").replace("\0", "")[:_LONGEST_QUERY]
+
+
 def _back(project: Project, query: str) -> str:
     place = reverse("web:jobs", args=[project.slug])
-    return f"{place}?{QueryDict(query).urlencode(safe=',')}" if query else place
+    parts = parse_qsl(query, keep_blank_values=True)
+    return f"{place}?{urlencode(parts, safe=',')}" if parts else place

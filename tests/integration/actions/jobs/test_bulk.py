@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.db import OperationalError
 
+from jobs.actions.jobs import bulk
 from jobs.actions.jobs.bulk import BulkAction, BulkRequest, act_on_jobs, undo_of
+from jobs.actions.jobs.hold import hold_job
+from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.errors import PermissionDeniedError
 from jobs.models import Job
 from jobs.statuses import JobStatus, Role
@@ -92,3 +96,41 @@ def test_a_bulk_delete_removes_ended_jobs_only(project, maintainer):
         running.pk: ("refused", "job_not_final"),
     }
     assert list(Job.objects.values_list("pk", flat=True)) == [running.pk]
+
+
+def test_an_undo_restores_what_another_request_set_during_the_action(
+    project, maintainer, monkeypatch
+):
+    first, second = make_job(project, priority=10), make_job(project, priority=20)
+
+    def prioritize(actor, job, priority):
+        if job.pk == first.pk:
+            Job.objects.filter(pk=second.pk).update(priority=30)
+        return prioritize_job(actor, job, priority)
+
+    monkeypatch.setattr(bulk, "prioritize_job", prioritize)
+    numbers = [first.pk, second.pk]
+    raised = BulkRequest(BulkAction.PRIORITIZE, numbers, dict.fromkeys(numbers, 70))
+    undo = undo_of(raised.action, act_on_jobs(maintainer, project, raised))
+    assert undo.priorities == {first.pk: 10, second.pk: 30}
+
+
+def test_a_job_whose_lock_is_not_given_is_refused_and_the_others_are_changed(
+    project, maintainer, monkeypatch
+):
+    numbers = [make_job(project).pk for _ in range(6)]
+    locked = {numbers[1]}
+
+    def hold(actor, job):
+        if job.pk in locked:
+            raise OperationalError("canceling statement due to lock timeout")
+        return hold_job(actor, job)
+
+    monkeypatch.setattr(bulk, "hold_job", hold)
+    wanted = BulkRequest(BulkAction.HOLD, numbers)
+    outcomes = act_on_jobs(maintainer, project, wanted)
+    assert [outcome.result for outcome in outcomes] == ["done", "refused", *["done"] * 4]
+    assert outcomes[1].code == "database_unavailable"
+    locked.update(numbers[:4])
+    messages = [outcome.message for outcome in act_on_jobs(maintainer, project, wanted)]
+    assert [message.startswith("Not tried") for message in messages] == [False] * 3 + [True] * 3

@@ -55,9 +55,10 @@ def test_priorities_are_asked_for_set_and_restored(maintainer, project):
 def test_a_request_without_jobs_or_with_no_action_changes_nothing(maintainer, project):
     job = make_job(project)
     assert "Select jobs first." in text_of(maintainer.post(BULK, {"action": "hold"}, follow=True))
-    for form in ({"action": "dance"}, {}, {"action": "prioritize", "priority": "x"}):
-        response = maintainer.post(BULK, {**form, "job": [job.pk]}, follow=True)
-        assert response.redirect_chain == [("/rl/jobs", 302)]
+    back = "status=QUEUED,RUNNING&q=" + "x" * 3000
+    for form in ({"action": "dance"}, {}):
+        response = maintainer.post(BULK, {**form, "job": [job.pk], "back": back}, follow=True)
+        assert response.redirect_chain == [(f"/rl/jobs?{back[:2000]}", 302)]
 
 
 def test_rows_have_boxes_for_those_who_may_act(viewer, member, project):
@@ -82,3 +83,15 @@ def test_selected_jobs_are_labeled_and_a_wrong_label_is_explained(member, projec
     assert 'name="labels"' in member.post(BULK, form).content.decode()
     response = member.post(BULK, {**form, "labels": "te am"}, follow=True)
     assert "write name=value" in text_of(response)
+
+
+def test_a_mistake_on_the_confirmation_keeps_the_selection_the_text_and_the_filters(
+    maintainer, project
+):
+    job = make_job(project)
+    for action, name, text in (("label", "labels", "te am"), ("prioritize", "priority", "1000")):
+        form = {"action": action, "job": [job.pk], "sure": "yes", "back": "status=QUEUED"}
+        html = maintainer.post(BULK, {**form, name: text}).content.decode()
+        assert 'role="alert"' in html
+        assert f'value="{text}"' in html and f'name="job" value="{job.pk}"' in html
+        assert 'name="back" value="status=QUEUED"' in html
