@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from monarch_client.spec.findings import Findings, SpecCode, join
@@ -14,6 +15,11 @@ from monarch_client.spec.shapes import Flag, KeyName, Listing, OneOf, Schema, Te
 from monarch_client.spec.shapes import Mapping as MappingShape
 from monarch_client.spec.tables import Key, Table
 
+try:
+    import re2
+except ImportError:  # a client without the server's packages: the portal checks patterns
+    re2 = None
+
 STRING, INTEGER, NUMBER, BOOLEAN, LIST = "string", "integer", "number", "boolean", "list"
 TYPES = (STRING, INTEGER, NUMBER, BOOLEAN, LIST)
 NAME_PATTERN = r"[a-z][a-z0-9_]{0,39}"
@@ -21,6 +27,7 @@ MOST_PARAMETERS = 50
 MOST_CHARACTERS = 16_000
 MOST_ITEMS = 1_000
 _LARGEST = 2**53
+_PATTERN_BYTES = 256 * 1024  # of a compiled pattern
 _YES, _NO = {"true", "yes", "on", "1"}, {"false", "no", "off", "0", ""}
 
 _PARAMETER = Table(
@@ -32,7 +39,7 @@ _PARAMETER = Table(
         Key("choices", "The values of a string.", Listing(Text(), least=1), ["bf16", "fp32"]),
         Key("minimum", "The least value of a number, or number of entries of a list.", example=1),
         Key("maximum", "The most, likewise.", example=64),
-        Key("pattern", "What a string matches.", Text(most_bytes=500), "[a-z]+"),
+        Key("pattern", "What a string matches, of RE2.", Text(most_bytes=500), "[a-z]+"),
         Key("multiline", "Gives a string a field of several lines.", Flag(), True),
     ),
     words="a mapping with type, title, about, default and limits",
@@ -112,8 +119,9 @@ class Parameter:
 
     def _is_within(self, value: Any) -> bool:
         if self.type == STRING:
-            matches = not self.pattern or re.fullmatch(self.pattern, value)
-            return bool(matches and (not self.choices or value in self.choices))
+            pattern = _compiled(self.pattern)
+            matches = pattern is None or pattern.fullmatch(value) is not None
+            return matches and (not self.choices or value in self.choices)
         if self.type == BOOLEAN:
             return True
         size = len(value) if self.type == LIST else value
@@ -150,13 +158,33 @@ def _complaint(parameter: Parameter) -> str:
     return _complaint_of_values(parameter)
 
 
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    """Return the pattern for RE2, whose time grows with the value alone; None: check nothing.
+
+    ValueError: RE2 does not take it.
+    """
+    if not pattern or re2 is None:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_BYTES
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        reason = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
+        raise ValueError(f"pattern is not a regular expression of RE2: {reason}.") from None
+
+
 def _complaint_of_values(parameter: Parameter) -> str:
     try:
-        re.compile(parameter.pattern)
+        _compiled(parameter.pattern)
+    except ValueError as error:
+        return str(error)
+    try:
         if parameter.default is not None:
             parameter.read(parameter.default)
-    except re.error as error:
-        return f"pattern is not a regular expression: {error}."
     except ValueError as error:
         return f"its default does not fit: {error}"
     return ""

@@ -148,14 +148,12 @@ def edit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_POST
 @signed_in
 def delete(request: HttpRequest, actor: Actor, slug: str, template_name: str) -> HttpResponse:
-    """Delete the template that the project means by the name, and go to the list."""
+    """Delete the project's template, never one of all projects, and go to the list."""
     project = project_for(actor, slug)
     require(actor, Verb.MANAGE_TEMPLATES, project)
-    found = template_page(actor, project, template_name)
-    owner = project if found.scope == TemplateScope.PROJECT else None
     return attempt_action(
         request,
-        lambda: delete_template(actor, owner, template_name),
+        lambda: delete_template(actor, project, template_name),
         done=f"{template_name} is deleted.",
         back=reverse("web:templates", args=[slug]),
     )

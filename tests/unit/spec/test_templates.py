@@ -136,3 +136,19 @@ def test_errors_of_a_template_name_its_lines():
         assert any(at == line and words in message for at, message in found), found
 
     check_each(cases, check)
+
+
+@pytest.mark.timeout(20)
+def test_a_pattern_takes_no_longer_than_its_value_is_long():
+    parameter = "a: {pattern: '(a+)+', default: x}"
+    value = "a" * 5_000 + "!"
+    source = f"name: t\nparameters:\n  {parameter}\n---\nrun: echo ${{{{ a }}}}\n"
+    assert "its default does not fit" in messages(source.replace("x}", f"'{value}'}}"))[0][1]
+    template = JobTemplate.parse(source.replace("x}", "aa}"))
+    with pytest.raises(InvalidSpecErrors, match=r"matches \(a\+\)\+"):
+        template.values_of({"a": value})
+
+
+def test_a_pattern_that_only_backtracking_reads_is_refused():
+    source = "name: t\nparameters:\n  a: {pattern: '(?=a)a'}\n---\nrun: echo ${{ a }}\n"
+    assert "parameters.a: pattern is not a regular expression of RE2" in messages(source)[0][1]

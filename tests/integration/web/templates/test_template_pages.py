@@ -64,3 +64,14 @@ def test_administrators_save_templates_of_all_projects(project, maintainer):
     assert "All projects" in maintainer.text("/rl/templates")
     maintainer.post("/rl/new-template", {"source": TEMPLATE, "scope": "all"})
     assert TemplateVersion.objects.filter(project=project).count() == 1
+
+
+def test_deleting_the_project_s_template_twice_keeps_that_of_all_projects(project):
+    root = browser_of(make_user(is_superuser=True))
+    make_template(project)
+    make_template(None)
+    root.post(f"{PAGE}/delete")
+    again = root.post(f"{PAGE}/delete")
+    assert TemplateVersion.objects.get().project is None
+    assert again.status_code == 404
+    assert "There is no template grid" in text_of(again)
