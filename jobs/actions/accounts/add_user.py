@@ -46,9 +46,15 @@ def add_user_with_link(actor: Actor, username: str, *, hours: int) -> Link:
 
 
 def _stored(username: str) -> User:
-    """Return a new, active user without a password."""
+    """Return a new, active user without a password, of the name in Unicode's form NFKC."""
+    # The sign-in form normalizes as well: another form of the name could never sign in.
+    username = User.normalize_username(username)
     if username in RESERVED_USERNAMES:
         raise ConflictError(f"The user name {username} is reserved. Choose another.")
+    # The database takes no NUL, which `clean_fields` refuses.
+    taken = None if "\0" in username else User.objects.filter(username__iexact=username).first()
+    if taken is not None:
+        raise ConflictError(f"There is a user {taken} already. Choose another name.")
     user = User(username=username)
     user.set_unusable_password()
     try:

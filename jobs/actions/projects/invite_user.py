@@ -21,5 +21,5 @@ def invite_user(
     """
     link = add_user_with_link(actor, username, hours=hours)
     if project:
-        set_role(actor, project_for(actor, project), username, role)
+        set_role(actor, project_for(actor, project), link.user.get_username(), role)
     return link

@@ -27,7 +27,21 @@ def test_a_new_user_is_let_in_by_the_link_and_is_in_no_project():
     assert not nora.is_superuser
 
 
-@pytest.mark.parametrize("name", ["nora", "two words", "", "x" * 200, "me", ".", ".."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nora",
+        "NORA",
+        "\uff4e\uff4f\uff52\uff41",
+        "\uff4d\uff45",
+        "two words",
+        "",
+        "x" * 200,
+        "me",
+        ".",
+        "..",
+    ],
+)
 def test_a_name_that_is_taken_or_invalid_is_refused_and_makes_no_user(name):
     add_user("nora")
     with pytest.raises(ConflictError):

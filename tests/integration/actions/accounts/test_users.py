@@ -60,6 +60,13 @@ def test_a_token_that_expires_grants_no_access_that_outlives_it(root: Actor) -> 
     assert not nora.is_superuser
 
 
+def test_an_invited_name_is_stored_as_the_sign_in_form_reads_it(root: Actor) -> None:
+    make_project("rl")
+    link = invite_user(root, "\ufb01ona", hours=2, project="rl")
+    assert link.user.username == "fiona"
+    assert Membership.objects.get().user == link.user
+
+
 def test_a_refused_invitation_creates_no_user(root: Actor) -> None:
     with pytest.raises(NotFoundError):
         invite_user(root, "nora", hours=2, project="gone")
