@@ -81,9 +81,10 @@ def _terms(pool: Pool) -> dict[str, Any]:
 
 
 def _read(reading: Reading, pool: Pool, change: PoolChange, *, is_new: bool) -> None:
-    if change.backend is not None or is_new:
+    # The present backend may be gone, which prevents no other change.
+    if is_new or change.backend not in {None, pool.backend_name}:
         backend = _backend(reading, change)
-        if not is_new and backend != pool.backend_name:
+        if not is_new:
             _refuse_moving(reading, pool, backend)
         pool.backend_name = backend
     if change.caps is not None:

@@ -87,7 +87,12 @@ class PoolForm(NamedForm):
 
     def __init__(self, *args: Any, backends: list[str], **options: Any) -> None:
         super().__init__(*args, **options)
-        _offer(self, "backend", [(name, name) for name in backends])
+        choices = [(name, name) for name in backends]
+        present = (self.initial or {}).get("backend")
+        if present is not None and present not in backends:
+            # Without its own choice the browser selects another backend.
+            choices.insert(0, (present, f"{present} (not available)"))
+        _offer(self, "backend", choices)
 
     def clean(self) -> dict[str, Any]:
         """Return the values; an empty length of time leaves the present one."""

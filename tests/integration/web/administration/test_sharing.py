@@ -40,6 +40,19 @@ def test_a_pool_is_created_changed_and_deleted(root):
     assert not Pool.objects.exists()
 
 
+def test_a_pool_whose_backend_is_gone_keeps_it_until_another_is_chosen(root):
+    pool = Pool.objects.create(name="a100", backend_name="a-gone-one", caps={"nodes": 8})
+    page = root.get("/settings/pools/a100").content.decode()
+    assert '<option value="a-gone-one" selected>a-gone-one (not available)</option>' in page
+    assert root.get("/settings/pools").content.decode().count("not available") == 0
+    root.post("/settings/pools/a100", {"backend": "a-gone-one", "caps": "nodes=4"})
+    pool.refresh_from_db()
+    assert (pool.backend_name, pool.caps) == ("a-gone-one", {"nodes": 4})
+    root.post("/settings/pools/a100", {"backend": "fake", "caps": "nodes=4"})
+    pool.refresh_from_db()
+    assert pool.backend_name == "fake"
+
+
 def test_errors_stand_beside_the_field_that_they_are_about(root):
     answer = root.post("/settings/pools", {**POOL, "caps": "nodes=8 shoes=2"})
     form = answer.context["form"]
