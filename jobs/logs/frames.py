@@ -36,6 +36,8 @@ _MAX_FIELD_CHARS = 64 * 1024
 _MAX_SEQ = 2**53
 LATEST_TIME = 32_503_680_000  # the year 3000: beyond it times can't be shown
 _MAX_INT = 2**31 - 1
+# NaN and Infinity are not JSON: each check refuses this value by the name of its field.
+_NOT_FINITE = object()
 
 _Check = Callable[[Any], bool]
 
@@ -127,6 +129,10 @@ def parse(body: bytes, num_ranks: int) -> list[Frame]:
     return frames
 
 
+def _decode(text: bytes) -> Any:
+    return json.loads(text, parse_constant=lambda _: _NOT_FINITE)
+
+
 def _load(body: bytes) -> list[Any]:
     body = body.strip()
     if not body:
@@ -134,7 +140,7 @@ def _load(body: bytes) -> list[Any]:
     lines = body.count(b"\n") + 1
     try:
         # One call for all of them: decoding line by line takes three times as long.
-        frames = json.loads(b"[%b]" % body.replace(b"\n", b","))
+        frames = _decode(b"[%b]" % body.replace(b"\n", b","))
     except (ValueError, RecursionError):
         return _load_each(body)
     return frames if len(frames) == lines else _load_each(body)
@@ -147,7 +153,7 @@ def _load_each(body: bytes) -> list[Any]:
 
 def _load_one(index: int, line: bytes) -> Any:
     try:
-        return json.loads(line)
+        return _decode(line)
     except (ValueError, RecursionError) as error:
         raise InvalidFrameError(f"Frame {index} is not JSON: {error}", frame=index) from None
 

@@ -7,6 +7,8 @@ context that cannot be read is counted as left out. A frame is refused for its s
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 import msgspec
@@ -19,6 +21,10 @@ MOST_CONTEXTS = 64
 MOST_TEXT_CHARS = 4000
 _LISTS = ("tasks", "actors", "hosts", "failures")
 MOST_ROWS = 200
+
+# Other times cannot be shown in every time zone.
+_EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LATEST = datetime(3000, 1, 1, tzinfo=timezone.utc)
 
 Mask = Callable[[str], str]
 
@@ -37,20 +43,35 @@ def kept_of(frame: dict[str, Any], mask: Mask) -> dict[str, Any]:
     """Return the stored form of a valid report, its texts masked."""
     found = [_kept(each, mask) for each in frame["contexts"]]
     contexts = [each for each in found if each is not None]
-    return {"contexts": contexts, "left_out": frame["left_out"] + len(found) - len(contexts)}
+    left_out = frame["left_out"] + len(found) - len(contexts)
+    return {"contexts": contexts, "left_out": min(MOST_COUNTED, left_out)}
+
+
+def summary_of(context: Any) -> ContextSummary | None:
+    """Return a reported or stored context, with times that can be shown; None: unreadable."""
+    try:
+        summary = msgspec.convert(context, ContextSummary)
+    except (ValueError, OverflowError):  # also of half a character
+        return None
+    failures = [replace(each, at=_shown(each.at)) for each in summary.failures]
+    return replace(summary, failures=failures)
+
+
+def _shown(at: datetime) -> datetime:
+    return max(_EARLIEST, min(_LATEST, at)).astimezone(timezone.utc)
 
 
 def _kept(context: Any, mask: Mask) -> dict[str, Any] | None:
     """Return the stored form of a context; None if it cannot be read."""
-    try:
-        summary = msgspec.convert(context, ContextSummary)
-    except msgspec.ValidationError:
+    summary = summary_of(context)
+    if summary is None:
         return None
     kept: dict[str, Any] = _masked(msgspec.to_builtins(summary), mask)
     for name in _LISTS:
         rows = kept[name]
         kept[name] = rows[:MOST_ROWS]
-        kept[f"{name}_left_out"] += len(rows) - len(kept[name])
+        left_out = kept[f"{name}_left_out"] + len(rows) - len(kept[name])
+        kept[f"{name}_left_out"] = min(MOST_COUNTED, left_out)
     return kept
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import msgspec
-
 from jobs.ground import clock
+from jobs.logs.task_frames import summary_of
 from jobs.models import Attempt, Job, TaskReport
 from jobs.permissions import Actor, job_for
 from jobs.readers.chosen_attempt import chosen_attempt
-from monarch_client.wire.tasks import ContextSummary, TaskContext, TaskContexts
+from monarch_client.wire.tasks import MOST_COUNTED, ContextSummary, TaskContext, TaskContexts
 
 # Nodes report at least every 15 seconds, every 30 where their lines are printed.
 SILENT_AFTER = timedelta(seconds=75)
@@ -58,15 +57,15 @@ def _contexts(attempt: Attempt, *, is_over: bool) -> tuple[list[TaskContext], in
     for row in rows.iterator(chunk_size=50):
         left_out += row.latest["left_out"]
         for each in row.latest["contexts"]:
-            if len(contexts) == MOST_CONTEXTS:
+            summary = None if len(contexts) == MOST_CONTEXTS else summary_of(each)
+            if summary is None:
                 left_out += 1
                 continue
-            is_silent = each["is_open"] and not is_over and row.at < latest
-            contexts.append(_context(each, row, is_silent=is_silent))
-    return contexts, left_out
+            is_silent = summary.is_open and not is_over and row.at < latest
+            contexts.append(_context(summary, row, is_silent=is_silent))
+    return contexts, min(MOST_COUNTED, left_out)
 
 
-def _context(kept: dict[str, object], row: TaskReport, *, is_silent: bool) -> TaskContext:
-    summary = msgspec.convert(kept, ContextSummary)
+def _context(summary: ContextSummary, row: TaskReport, *, is_silent: bool) -> TaskContext:
     fields = {name: getattr(summary, name) for name in ContextSummary.__dataclass_fields__}
     return TaskContext(**fields, rank=row.rank, at=row.at, is_silent=is_silent)

@@ -142,7 +142,7 @@ class Runner:
             self._mesh_watch.has_proc_ended = attempt.has_proc_ended
             self._mesh_watch.start()
             attempt.on_run = self._admit_laptops
-            attempt.on_last = self._tasks.look
+            attempt.on_last = self._tasks.look_last
             attempt.on_lost = self._gateway.report_lost
             attempt.begin()
 
@@ -194,7 +194,7 @@ class Runner:
     def _report_to(self, link: Link) -> None:
         """Report the node's state; with its last one, the latest of its task contexts."""
         if self._node.state.ended:
-            self._tasks.look()
+            self._tasks.look_last()
         link.update(self._node.state)
 
     def _end_alone(self) -> None:

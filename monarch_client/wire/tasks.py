@@ -14,7 +14,8 @@ from monarch_client.wire.values import Moment
 
 MOST_COUNTED = 2**53
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_COUNTED)]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+# A limit also refuses infinity, which JSON cannot hold.
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MOST_COUNTED)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

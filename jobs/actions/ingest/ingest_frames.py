@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from datetime import timedelta
 from typing import NamedTuple
 
-from django.db import transaction
+from django.db import DataError, transaction
 
 from jobs.actions.ingest.apply_reports import apply_reports
 from jobs.actions.ingest.store_mesh import masked_tree, store_mesh
@@ -26,6 +28,8 @@ from jobs.models import Attempt, LogHead
 from jobs.policies.program_metrics import Report, report_of
 from monarch_client.crash_points import reach
 from monarch_client.runner.vocabulary.frames import LINE, MESH, METRICS, TASKS
+
+logger = logging.getLogger(__name__)
 
 # How stale `last_seen_at` may be: a write for every batch would bloat the row.
 LAST_SEEN_PRECISION = timedelta(seconds=1)
@@ -74,13 +78,22 @@ def take_in(
     with transaction.atomic():
         acked = _take_in(sender, frames) if frames else _acknowledged(sender.attempt_id)
         if samples:
-            store_samples(sender.attempt, samples)
+            _store_state(sender, lambda: store_samples(sender.attempt, samples))
         if tree is not None:
-            store_mesh(sender.attempt, tree)
+            _store_state(sender, lambda: store_mesh(sender.attempt, tree))
         if reports:
-            store_tasks(sender.attempt, reports)
+            _store_state(sender, lambda: store_tasks(sender.attempt, reports))
         _note_contact(sender)
     return acked
+
+
+def _store_state(sender: Sender, store: Callable[[], None]) -> None:
+    """Store a state in its own savepoint: one that the database refuses costs no line."""
+    try:
+        with transaction.atomic():
+            store()
+    except DataError:
+        logger.exception("A state of attempt %d cannot be stored.", sender.attempt_id)
 
 
 def _take_in(sender: Sender, frames: list[Frame]) -> dict[str, int]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import stat
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +17,6 @@ from monarch_client.runner.vocabulary.carriers import NONE
 from monarch_client.runner.vocabulary.frames import TASKS, state_line
 
 if TYPE_CHECKING:
-    import os
     from typing import Any, Callable
 
     from monarch_client.runner.place import Place
@@ -30,6 +31,10 @@ REPORT_AGAIN_S = 15.0
 # Contexts of one node that are reported: the latest ones.
 MOST_CONTEXTS = 16
 _LARGEST_FILE = 1 << 20
+# The last reports of a node wait for no longer: a job must end.
+LAST_LOOK_S = 5.0
+# A program may put a link or a fifo there, whose reading may never end.
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Samples of hosts are in the same posts.
 MOST_BYTES = 96 * 1024
 _LISTS = ("tasks", "actors", "hosts", "failures")
@@ -64,12 +69,19 @@ class TaskReports:
         self._stopping.set()
 
     def look(self) -> None:
-        """Report what has changed: also before a node or the attempt ends. Safe in any thread."""
+        """Report what has changed. Safe in any thread."""
         with self._lock:
             try:
                 self._look()
             except Exception:  # noqa: BLE001 - a program has written something else there
                 self._known.clear()
+
+    def look_last(self) -> None:
+        """Report what has changed before a node or the attempt ends, within a bounded time."""
+        thread = threading.Thread(target=self.look, daemon=True, name="last-task-reports")
+        with contextlib.suppress(RuntimeError):  # no further thread can start
+            thread.start()
+            thread.join(LAST_LOOK_S)
 
     def _watch(self) -> None:
         pace_s = max(PACE_S, len(self._place.config.nodes) * _PACE_PER_NODE_S)
@@ -93,34 +105,47 @@ class TaskReports:
     def _read(self) -> bool:
         """Read the files that have changed. Whether one has."""
         files = [each for each in self._folder.iterdir() if each.suffix == ".json"]
-        stats = [(each.stat(), each) for each in files]
-        stats.sort(key=lambda found: found[0].st_mtime_ns)
+        found = [(each.lstat(), each) for each in files]
+        stats = [(info, each) for info, each in found if stat.S_ISREG(info.st_mode)]
+        stats.sort(key=lambda each: each[0].st_mtime_ns)
         # A job may make a context for each of many steps.
         for _, file in stats[:-MOST_CONTEXTS]:
             with contextlib.suppress(OSError):
                 file.unlink()
         latest = stats[-MOST_CONTEXTS:]
         self._seen.update(file.name for _, file in stats)
-        known = {file.name: self._summary_of(file, stat) for stat, file in latest}
+        known = {file.name: self._summary_of(file, info) for info, file in latest}
         before, self._known = (
             self._known,
             {name: each for name, each in known.items() if each is not None},
         )
         return self._known != before
 
-    def _summary_of(self, file: Any, stat: os.stat_result) -> _Known | None:
+    def _summary_of(self, file: Any, info: os.stat_result) -> _Known | None:
         before = self._known.get(file.name)
-        if before is not None and before.changed_ns == stat.st_mtime_ns:
+        if before is not None and before.changed_ns == info.st_mtime_ns:
             return before
-        if stat.st_size > _LARGEST_FILE:
-            return None
         try:
-            summary = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            text = _text_of(str(file))
+            if len(text) > _LARGEST_FILE:
+                return None
+            summary = json.loads(text.decode("utf-8"))
+            # The portal refuses NaN and Infinity, also those that were a number such as 1e999.
+            json.dumps(summary, allow_nan=False)
+        except (OSError, ValueError, RecursionError):
             return before
         if not isinstance(summary, dict):
             return None
-        return _Known(stat.st_mtime_ns, {**summary, **_counted_lists(summary), "name": file.stem})
+        return _Known(info.st_mtime_ns, {**summary, **_counted_lists(summary), "name": file.stem})
+
+
+def _text_of(path: str) -> bytes:
+    """Return the text of a regular file, at most one byte more than a summary may have."""
+    descriptor = os.open(path, _OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is no regular file")
+        return file.read(_LARGEST_FILE + 1)
 
 
 def fitting(newest: list[Summary], seen: int, encode: Callable[[Any], bytes]) -> bytes:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from django.db import connection
+
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.actions.jobs.delete import delete_job
+from jobs.attempt_tokens import attempt_token
 from jobs.errors import InvalidFrameError
 from jobs.ground import clock
 from jobs.logs.task_frames import MOST_CONTEXTS, MOST_ROWS
 from jobs.models import Cluster, Job, LogHead, TaskReport
 from jobs.statuses import ClusterStatus, JobStatus, Role
+from monarch_client.wire.tasks import MOST_COUNTED
 from tests.each_case import check_each
 from tests.factories import make_actor
-from tests.frame_bytes import T0, frame
+from tests.frame_bytes import T0, body, frame
 from tests.sample_frames import sample
-from tests.task_frames import actor, context, count, report
+from tests.task_frames import actor, context, count, failure, report
 
 pytestmark = pytest.mark.django_db
 
@@ -82,3 +88,46 @@ def test_a_report_stays_after_the_end_and_goes_with_its_job(attempt, post) -> No
     job = Job.objects.get(pk=attempt.job_id)
     delete_job(make_actor(job.project, Role.ADMIN), job)
     assert not TaskReport.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"mean_seconds": 0.25', '"mean_seconds": 1e999'),
+        ('"mean_seconds": 0.25', '"mean_seconds": Infinity'),
+        ('"mean_seconds": 0.25', '"mean_seconds": NaN'),
+        ('"pid": 71,', '"pid": 71, "\\ud800": 1,'),
+    ],
+)
+def test_a_report_that_cannot_be_read_costs_no_line(attempt, before, after) -> None:
+    raw = json.dumps(report(0, context(), context())).replace(before, after, 1)
+    ingest_frames(
+        attempt.pk,
+        attempt_token(attempt.job_id, attempt.number),
+        body(frame(1)) + raw.encode() + b"\n",
+    )
+    assert LogHead.objects.get(pk=attempt.pk).next_line == 2
+    assert kept().latest == {"contexts": [context()], "left_out": 1}
+
+
+def test_a_state_that_the_database_refuses_costs_no_line(attempt, post, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 'Infinity'::jsonb")
+
+    monkeypatch.setattr("jobs.actions.ingest.ingest_frames.store_tasks", fail)
+    assert post(frame(1), report(0)) == {"0": 1}
+    assert LogHead.objects.get(pk=attempt.pk).next_line == 2
+
+
+def test_counts_and_times_past_their_limits_are_clamped(attempt, post) -> None:
+    rows = [count(str(number)) for number in range(MOST_ROWS + 3)]
+    times = ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00")
+    full = context(
+        tasks=rows, tasks_left_out=MOST_COUNTED, failures=[failure(at=each) for each in times]
+    )
+    post(report(0, full, context(pid=-1), left_out=MOST_COUNTED))
+    (found,) = kept().latest["contexts"]
+    assert (found["tasks_left_out"], kept().latest["left_out"]) == (MOST_COUNTED, MOST_COUNTED)
+    shown = [each["at"] for each in found["failures"]]
+    assert shown == ["1970-01-01T00:00:00Z", "3000-01-01T00:00:00Z"]

@@ -9,7 +9,7 @@ import pytest
 from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.ground import clock
-from jobs.models import Attempt
+from jobs.models import Attempt, TaskReport
 from jobs.statuses import JobStatus
 from jobs.web.jobs.tasks_tab import MOST_ROWS, MOST_SHOWN
 from tests.factories import make_attempt, make_job
@@ -101,3 +101,14 @@ def test_many_contexts_are_one_page_and_counted(viewer, attempt) -> None:
     assert f"And {left_out} more contexts, not listed here." in " ".join(
         response.content.decode().split()
     )
+
+
+def test_stored_contexts_that_cannot_be_read_are_counted(viewer, attempt) -> None:
+    late = context(failures=[failure(at="9999-12-31T23:59:59-12:00")])
+    contexts = [context(tasks_left_out=2**53 + 1), late]
+    TaskReport.objects.create(
+        attempt=attempt, rank=0, at=clock.now(), latest={"contexts": contexts, "left_out": 0}
+    )
+    assert viewer.get(address(attempt)).status_code == 200
+    found = viewer.get(f"/api/v1/projects/rl/jobs/{attempt.job_id}/tasks").json()
+    assert (len(found["contexts"]), found["left_out"]) == (1, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import pytest
 from monarch_client.runner.base.config import NodeFolder
 from monarch_client.runner.journal.samples import Samples
 from monarch_client.runner.place import Place
+from monarch_client.runner.probes import task_reports
 from monarch_client.runner.probes.task_reports import (
     MOST_BYTES,
     MOST_CONTEXTS,
@@ -94,3 +96,30 @@ def test_a_report_that_is_too_large_has_fewer_rows_and_counts_them() -> None:
     for each in frame["contexts"]:
         assert len(each["tasks"]) + each["tasks_left_out"] == 100
         assert len(each["failures"]) + each["failures_left_out"] == 12
+
+
+@pytest.mark.parametrize("kind", ["fifo", "endless link", "dangling link", "deep", "infinite"])
+def test_a_file_that_is_no_report_stops_no_other_report(node, kind) -> None:
+    node.write("71-1", json.dumps(context()), 1)
+    path = node.folder / "72-1.json"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind.endswith("link"):
+        path.symlink_to("/dev/zero" if kind == "endless link" else "/nowhere")
+    else:
+        node.write("72-1", "[" * 100_000 if kind == "deep" else '{"pid": 1e999}', 2)
+    found: list[dict[str, Any]] = []
+    looking = threading.Thread(target=lambda: found.extend(node.look()), daemon=True)
+    looking.start()
+    looking.join(10)
+    assert [each["name"] for frame in found for each in frame["contexts"]] == ["71-1"]
+
+
+def test_the_last_report_waits_a_bounded_time_for_the_lock(node, monkeypatch) -> None:
+    monkeypatch.setattr(task_reports, "LAST_LOOK_S", 0.05)
+    node.write("71-1", json.dumps(context()), 1)
+    with node.reports._lock:
+        last = threading.Thread(target=node.reports.look_last, daemon=True)
+        last.start()
+        last.join(10)
+        assert not last.is_alive()
