@@ -39,13 +39,7 @@ def documents_in(text: str) -> list[Document]:
 
     Each of several depends on the one before, as SkyPilot runs them: see `pipelines`.
     """
-    starts = [0, *(match.start() for match in _MARK.finditer(text) if match.start())]
-    ends = [*starts[1:], len(text)]
-    found = [
-        Document(text[start:end], text.count("\n", 0, start))
-        for start, end in zip(starts, ends, strict=True)
-        if _SAYS_SOMETHING.search(_MARK.sub("", text[start:end]))
-    ]
+    found = _parts_of(text)
     if len(found) < 2:  # noqa: PLR2004 - a single one
         return [Document(text)]
     # A header is no specification: what is left are the last ones.
@@ -54,4 +48,19 @@ def documents_in(text: str) -> list[Document]:
     return [
         Document(text, each.lines_before, each.text)
         for text, each in zip(texts, documents, strict=True)
+    ]
+
+
+def is_several(text: str) -> bool:
+    """Whether `text` has several documents, a header included."""
+    return len(_parts_of(text)) > 1
+
+
+def _parts_of(text: str) -> list[Document]:
+    starts = [0, *(match.start() for match in _MARK.finditer(text) if match.start())]
+    ends = [*starts[1:], len(text)]
+    return [
+        Document(text[start:end], text.count("\n", 0, start))
+        for start, end in zip(starts, ends, strict=True)
+        if _SAYS_SOMETHING.search(_MARK.sub("", text[start:end]))
     ]

@@ -7,28 +7,73 @@ the lines of a text that is sent keep their numbers.
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
+from monarch_client.spec.findings import Findings
+from monarch_client.spec.from_yaml import read_yaml
 from monarch_client.spec.nodes import plain_value
 from monarch_client.spec.text_edits import YAML_LOADER, found_in, set_key, span_of
 
 _STEP = 2
+_COMMENT = re.compile(r"(?<!\S)#.*")
+
+
+class FormError(ValueError):
+    """A text or a change that the form does not take."""
+
+
+def check_text(text: str) -> None:
+    """Raise InvalidSpecErrors for what the parser refuses, FormError if it is no mapping."""
+    root = read_yaml(text, Findings())
+    if root.value is not None and not isinstance(root.value, dict):
+        raise FormError("the text is not a mapping of keys, such as run: echo hello.")
 
 
 def set_field(text: str, path: str, value: Any) -> str:
     """Return the YAML mapping `text` with `value` at `path`, as portal.priority; None removes it.
 
-    yaml.YAMLError: the text cannot be read.
+    yaml.YAMLError: the text cannot be read. FormError: other values or a comment would be lost.
     """
     keys, text = path.split("."), text + _end_of_line(text)
-    changed = _changed(text, keys, value)
-    if values_equal(changed, _expected(text, keys, value)):
-        return changed
-    # Something unusual, such as an anchor: less pretty, but right.
-    return text if value is None else set_key(text, path, value)
+    changed, expected = _changed(text, keys, value), _expected(text, keys, value)
+    if value is not None and not values_equal(changed, expected):
+        # Something unusual: less pretty, but right.
+        changed = set_key(text, path, value)
+    if not values_equal(changed, expected):
+        raise FormError(f"{path} cannot be changed here, since other values depend on it.")
+    if value is not None and _comments(_without_entries(text, keys, value)) - _comments(changed):
+        raise FormError(f"{path} has a comment that would be lost.")
+    return changed
+
+
+def _without_entries(text: str, keys: Sequence[str], value: Any) -> str:
+    """Return the text without the entries that a new mapping lacks; their comments go as well."""
+    known = field_of(text, ".".join(keys))
+    if isinstance(known, dict) and isinstance(value, dict):
+        for key in known.keys() - value.keys():
+            text = _changed(text, [*keys, key], None)
+    return text
+
+
+def _comments(text: str) -> Counter[str]:
+    """Return the comments: what follows # between scalars, or beside the | of a block."""
+    found: Counter[str] = Counter()
+    end = 0
+    for event in yaml.parse(text, Loader=YAML_LOADER):
+        if isinstance(event, yaml.ScalarEvent):
+            marks: Any = event  # the stubs of PyYAML know no marks
+            start, stop = marks.start_mark.index, marks.end_mark.index
+            found.update(_COMMENT.findall(text, end, start))
+            if event.style in {"|", ">"}:
+                found.update(_COMMENT.findall(text[start:stop].partition("\n")[0]))
+            end = stop
+    found.update(_COMMENT.findall(text, end))
+    return found
 
 
 def field_of(text: str, path: str) -> Any:
@@ -46,7 +91,7 @@ def values_equal(text: str, expected: Any) -> bool:
     """Whether `text` can be read and means `expected`."""
     try:
         return bool((_meaning(text) or {}) == expected)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
         return False
 
 
@@ -194,7 +239,7 @@ def scalar(value: Any) -> str:
     if isinstance(value, str) and "\n" not in value:
         try:
             plain = yaml.safe_load(value)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError):
             plain = None
         is_plain = plain == value and type(plain_value(value)) is str
         if is_plain and not value.startswith(("*", "&")) and " #" not in value:

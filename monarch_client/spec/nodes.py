@@ -39,6 +39,15 @@ class Entry:
     node: Node
 
 
+def content_of(node: Node) -> Any:
+    """Return the value of a node as JSON has it."""
+    if isinstance(node.value, dict):
+        return {key: content_of(entry.node) for key, entry in node.value.items()}
+    if isinstance(node.value, tuple):
+        return [content_of(each) for each in node.value]
+    return node.value
+
+
 def plain_value(text: str) -> Scalar:
     """Return the value of an unquoted YAML scalar.
 

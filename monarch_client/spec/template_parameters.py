@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -140,6 +140,8 @@ def parameters_in(values: Mapping[str, Any], findings: Findings) -> tuple[Parame
         )
         if problem := _complaint(parameter):
             findings.add(path, SpecCode.BAD_VALUE, f"{path}: {problem}")
+        elif parameter.default is not None:
+            parameter = replace(parameter, default=parameter.read(parameter.default))
         found.append(parameter)
     return tuple(found)
 

@@ -17,7 +17,7 @@ import yaml
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.documents import documents_in
 from monarch_client.spec.findings import Findings, SpecCode, nearest
-from monarch_client.spec.from_yaml import read_yaml
+from monarch_client.spec.from_yaml import read_yaml, refuse_odd_characters
 from monarch_client.spec.job_spec import JobSpec
 from monarch_client.spec.shapes import Schema, Text
 from monarch_client.spec.tables import Key, Table
@@ -108,7 +108,8 @@ class JobTemplate:
 
     def filled_in(self, given: Mapping[str, Any]) -> str:
         """Return the specification with the values in place. InvalidSpecErrors as `values_of`."""
-        return _filled(self.body, self.values_of(given))
+        values = self.values_of(given)
+        return _filled(self.body, _scalars(self.body, self.lines_before), values)
 
     def _check(self) -> None:
         """Raise InvalidSpecErrors for unknown placeholders, and for an invalid specification."""
@@ -117,8 +118,10 @@ class JobTemplate:
             SpecError("", line, SpecCode.UNKNOWN_KEY.value, message)
             for line, message in self._unknown_placeholders(known)
         ]
-        if not errors and not any(each.is_required for each in self.parameters):
-            errors = [*self._errors_of_defaults()]
+        if not errors:
+            _scalars(self.body, self.lines_before)
+            if not any(each.is_required for each in self.parameters):
+                errors = [*self._errors_of_defaults()]
         if errors:
             raise InvalidSpecErrors(errors)
 
@@ -132,15 +135,7 @@ class JobTemplate:
 
     def _errors_of_defaults(self) -> Iterator[SpecError]:
         """Yield the errors of the specification that the defaults make."""
-        try:
-            text = self.filled_in({})
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark
-            line = self.lines_before + mark.line + 1 if mark else None
-            message = f"This is not valid YAML: {error.problem}."
-            yield SpecError("", line, SpecCode.YAML_SYNTAX.value, message)
-            return
-        for document in documents_in(text):
+        for document in documents_in(self.filled_in({})):
             yield from _errors_of(document.text)
 
 
@@ -169,15 +164,32 @@ def _parts(text: str, findings: Findings) -> tuple[str, int, str]:
     return header, text.count("\n", 0, mark.end()), text[mark.end() :]
 
 
-def _filled(text: str, values: Mapping[str, Any]) -> str:
-    """Return `text` with the placeholders in its scalars replaced; comments stay as they are."""
+def _scalars(text: str, lines_before: int) -> list[yaml.ScalarEvent]:
+    """Return the scalars of `text` with placeholders. InvalidSpecErrors: it is not valid YAML."""
+    refuse_odd_characters("\n" * lines_before + text, Findings())
+    try:
+        return [
+            event
+            for event in yaml.parse(text, Loader=_Loader)
+            if isinstance(event, yaml.ScalarEvent) and _PLACEHOLDER.search(event.value)
+        ]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = lines_before + mark.line + 1 if mark else None
+        problem = getattr(error, "problem", None) or "it cannot be read"
+        message = f"This is not valid YAML: {problem}."
+        found = SpecError("", line, SpecCode.YAML_SYNTAX.value, message)
+        raise InvalidSpecErrors([found]) from error
+
+
+def _filled(text: str, scalars: list[yaml.ScalarEvent], values: Mapping[str, Any]) -> str:
+    """Return `text` with the placeholders in `scalars` replaced; comments stay as they are."""
     pieces, end = [], 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.ScalarEvent) and _PLACEHOLDER.search(event.value):
-            marks: Any = event  # the stubs of PyYAML know no marks
-            start, stop = marks.start_mark.index, marks.end_mark.index
-            pieces += [text[end:start], _scalar(event, text[start:stop], values)]
-            end = stop
+    for event in scalars:
+        marks: Any = event  # the stubs of PyYAML know no marks
+        start, stop = marks.start_mark.index, marks.end_mark.index
+        pieces += [text[end:start], _scalar(event, text[start:stop], values)]
+        end = stop
     return "".join([*pieces, text[end:]])
 
 

@@ -15,6 +15,9 @@ from jobs.permissions import Actor, project_for
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.submit_page import earlier_source
 
+# Finding differences can take the square of the lines.
+_MOST_LINES, _MOST_CHARACTERS = 2_000, 64 * 1024
+
 
 @require_POST
 @signed_in
@@ -22,18 +25,26 @@ def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """Render the launch plan. While the backend works on it, the part requests itself again."""
     source = request.POST.get("source", "").replace("\r\n", "\n")
     context: dict[str, Any] = {"project": project_for(actor, slug)}
-    if earlier := request.POST.get("from", ""):
-        before = earlier_source(actor, slug, earlier)
-        context |= {"earlier": earlier, "changes": _changes(before, source)}
+    earlier = request.POST.get("from", "")
+    before = earlier_source(actor, slug, earlier) if earlier else ""
     try:
         context["plan"] = plan_job(actor, context["project"], source)
     except InvalidSpecError as error:
         context["errors"] = error.data.get("errors", [])
+    else:
+        if earlier:
+            context |= {"earlier": earlier, "changes": _changes(before, source)}
     return render(request, "jobs/_plan.html", context)
 
 
-def _changes(before: str, after: str) -> list[tuple[str, str]]:
-    """Return the changed lines with one around them, each as (`added`, `removed` or ``, text)."""
+def _changes(before: str, after: str) -> list[tuple[str, str]] | None:
+    """Return the changed lines with one around them, each as (`added`, `removed` or ``, text).
+
+    None: a text is too long to compare.
+    """
+    for text in (before, after):
+        if len(text) > _MOST_CHARACTERS or text.count("\n") > _MOST_LINES:
+            return None
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
     kinds = {"+": "added", "-": "removed"}
     # The first two name the files.

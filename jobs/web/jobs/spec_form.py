@@ -14,9 +14,13 @@ from django.views.decorators.http import require_POST
 
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.web.base.access import signed_in
+from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec import json_schema
-from monarch_client.spec.form_edits import field_of, set_field
-from monarch_client.spec.from_yaml import MOST_BYTES
+from monarch_client.spec.documents import is_several
+from monarch_client.spec.findings import Findings, SpecCode
+from monarch_client.spec.form_edits import FormError, check_text, field_of, set_field
+from monarch_client.spec.from_yaml import MOST_BYTES, read_yaml
+from monarch_client.spec.nodes import content_of
 
 # Group, then path and label of each field, in the order of the form.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
@@ -82,21 +86,37 @@ def spec_fields() -> list[tuple[str, list[SpecField]]]:
 def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """Return the text with the field at `path` set, and the values of all fields.
 
-    Without `path` only the values. `problem`: the text cannot be read as YAML.
+    Without `path` only the values. `problem`: why the form is off, or does not take the value.
     """
     require(actor, Verb.SUBMIT_JOB, project_for(actor, slug))
     source = request.POST.get("source", "").replace("\r\n", "\n")
     known = {each.path: each for each in _all_fields()}
     chosen = known.get(request.POST.get("path", ""))
-    if len(source) > MOST_BYTES:
+    value = request.POST.get("value", "")
+    if len(source) > MOST_BYTES or len(value) > MOST_BYTES:
         return JsonResponse({"problem": "The text is too long for the form."})
+    if is_several(source):
+        return JsonResponse({"problem": "The form edits single jobs; this text has several."})
     try:
+        check_text(source)
         if chosen is not None:
-            source = set_field(source, chosen.path, _typed(chosen, request.POST.get("value", "")))
+            source = set_field(source, chosen.path, _typed(chosen, value))
+            check_text(source)
         values = {path: _shown(field_of(source, path)) for path in known}
+    except FormError as error:
+        return JsonResponse({"problem": f"Edit the text instead: {error}"})
+    except InvalidSpecErrors as error:
+        return JsonResponse({"problem": _problem_of(error)})
     except (yaml.YAMLError, ValueError, RecursionError):
         return JsonResponse({"problem": "The form is off until the text is valid YAML."})
     return JsonResponse({"source": source, "values": values})
+
+
+def _problem_of(error: InvalidSpecErrors) -> str:
+    first = error.errors[-1]
+    if first.code == SpecCode.YAML_SYNTAX.value:
+        return "The form is off until the text is valid YAML."
+    return f"The form is off: {first.message}"
 
 
 def _all_fields() -> Iterator[SpecField]:
@@ -162,7 +182,15 @@ def _mapping(text: str) -> dict[str, Any]:
 def _word(text: str) -> Any:
     """Return a whole number, a list or quoted text as YAML reads it; anything else is text."""
     is_data = text.startswith(("[", '"', "'")) or (text.isascii() and text.isdecimal())
-    return yaml.safe_load(text) if is_data else text
+    if not is_data:
+        return text
+    try:
+        node = read_yaml(text, Findings())
+    except InvalidSpecErrors as error:
+        raise FormError("this value is not valid YAML.") from error
+    if node.size > len(text):
+        raise FormError("aliases in a value are not read.")
+    return content_of(node)
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

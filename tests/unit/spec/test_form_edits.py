@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
 import yaml
 
-from monarch_client.spec.form_edits import field_of, set_field
+from monarch_client.spec.form_edits import FormError, field_of, set_field
 from tests.each_case import check_each
 
 BLOCK = """\
@@ -96,3 +97,23 @@ def test_fields_are_written_in_blocks():
     assert field_of(text, "portal.retry.max_attempts") == "3"
     assert field_of(text, "run") == "x\ny\n"
     assert field_of(text, "portal.queue") is None
+
+
+def test_a_change_that_loses_an_anchor_or_a_comment_is_refused():
+    cases = [
+        ("name: &n a\nrun: *n\n", "name", "b"),
+        ("name: &n a\nrun: *n\n", "name", None),
+        ("secrets:\n  - A  # first\n  - B\n", "secrets", ["A"]),
+        ("run: |  # note\n  a\n", "run", "b\nc\n"),
+    ]
+
+    def check(text: str, path: str, value: Any) -> None:
+        with pytest.raises(FormError):
+            set_field(text, path, value)
+
+    check_each(cases, check)
+
+
+def test_the_comment_of_a_removed_entry_goes_with_it():
+    text = "envs:\n  A: 1\n  B: 2  # two\n"
+    assert set_field(text, "envs", {"A": "x"}) == "envs:\n  A: x\n"

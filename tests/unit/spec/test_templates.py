@@ -138,6 +138,21 @@ def test_errors_of_a_template_name_its_lines():
     check_each(cases, check)
 
 
+def test_a_body_that_yaml_does_not_read_is_refused_whatever_its_parameters():
+    for needed in ("{}", "{default: x}"):
+        header = f"name: t\nparameters:\n  a: {needed}\n---\n"
+        line, message = messages(f'{header}name: x\nrun: "${{{{ a }}}}\n')[0]
+        assert "not valid YAML" in message
+        line, message = messages(f"{header}run: ${{{{ a }}}} \x07\n")[0]
+        assert (line, "control character" in message) == (5, True)
+
+
+def test_a_default_has_the_type_of_its_parameter():
+    parameters = "  a: {type: list, default: [1, 2]}\n  b: {type: boolean, default: 'no'}\n"
+    template = JobTemplate.parse(f"name: t\nparameters:\n{parameters}---\nrun: echo ${{{{ b }}}}\n")
+    assert [each.default for each in template.parameters] == [["1", "2"], False]
+
+
 @pytest.mark.timeout(20)
 def test_a_pattern_takes_no_longer_than_its_value_is_long():
     parameter = "a: {pattern: '(a+)+', default: x}"

@@ -93,6 +93,21 @@ def test_the_form_writes_fields_into_the_text_and_reads_them_back(member):
     assert "valid YAML" in edited(member, "run: [", path="name", value="x")["problem"]
 
 
+@pytest.mark.timeout(30)
+def test_the_form_says_why_it_does_not_take_a_text_or_a_value(member):
+    bomb = "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" for n in range(40))
+    for source, change, problem in (
+        (f"a0: &a0 x\n{bomb}envs: *a40\n", {}, "10,000 values"),
+        ("envs: {[a]: 1}\n", {}, "Keys must be plain words"),
+        ("just text", {"path": "name", "value": "x"}, "not a mapping"),
+        ("run: a\n---\nrun: b\n", {}, "The form edits single jobs"),
+        ("run: x\n", {"path": "envs", "value": "A: [{[a]: 1}]"}, "not valid YAML"),
+    ):
+        assert problem in edited(member, source, **change)["problem"]
+    dates = edited(member, "run: x\n", path="envs", value="A: [2020-01-01]")
+    assert dates["source"] == 'run: x\nenvs:\n  A: ["2020-01-01"]\n'
+
+
 @pytest.mark.feature("S2.1")
 def test_the_fields_of_the_form_are_explained_by_the_schema(member):
     page = member.text("/rl/jobs/new")
@@ -110,3 +125,14 @@ def test_a_plan_shows_the_changes_and_who_comes_first(project, member):
     text = text_of(member.post("/rl/jobs/plan", change))
     assert "-run: one +run: two" in text
     assert "2 jobs wait in queue default; 1 of this project comes first." in text
+
+
+def test_changes_are_shown_of_checked_texts_of_some_length_only(project, member):
+    earlier = make_job(project, spec_source="run: x\n" + "# a\n" * 2_001)
+    for source, words in (
+        ("run: [", "Fix the problems"),
+        ("name: a\nrun: x\n", "too long to show its changes"),
+    ):
+        text = text_of(member.post("/rl/jobs/plan", {"source": source, "from": earlier.pk}))
+        assert words in text
+        assert "Changes since job" not in text
