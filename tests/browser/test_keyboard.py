@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from jobs.models import Job
 from jobs.statuses import JobStatus
@@ -66,6 +67,22 @@ def test_tab_leaves_the_editor_and_enter_keeps_the_indentation(page):
     assert editor.input_value() == "run: |\n  echo one\n  echo two"
     page.keyboard.press("Tab")
     assert focused(page) != "Job specification, YAML"
+
+
+def test_slash_focuses_the_search_field_and_question_mark_lists_the_keys(page, project, ada):
+    make_job(project, submitted_by=ada)
+    page.goto("/rl/jobs")
+    page.keyboard.press("/")
+    assert focused(page) == "Search by name or number"
+    page.keyboard.type("a/?")
+    assert page.get_by_label("Search by name or number").input_value() == "a/?"
+    page.goto("/rl/jobs")
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(keys).to_be_visible()
+    assert keys.locator("kbd").all_inner_texts() == ["/", "?"]
+    page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()
 
 
 def test_arrow_keys_walk_the_tabs_of_a_job(page, project, ada):

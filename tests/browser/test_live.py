@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.actions.jobs.cancel import cancel_job
@@ -75,6 +77,20 @@ def test_the_head_of_a_job_follows_its_status(page, job):
     page.locator("#job-status").get_by_text("Succeeded").wait_for()
     page.locator("#job-ending").get_by_text("The program finished.").wait_for()
     page.get_by_text("Log complete").wait_for()
+
+
+def test_the_browser_tab_of_a_job_follows_its_status(page, job):
+    def icon():
+        return page.locator("link[rel=icon]").get_attribute("href")
+
+    page.goto(f"/rl/jobs/{job.pk}")
+    expect(page).to_have_title(re.compile(rf"^Running · {job.name} #{job.pk} · "))
+    running = icon()
+    assert running.startswith("data:image/svg+xml,")
+    page.locator("#log-state[data-state=live]").wait_for()
+    move(job, JobStatus.SUCCEEDED, message="The program finished.")
+    expect(page).to_have_title(re.compile(r"^Succeeded · "))
+    assert icon() != running
 
 
 @pytest.mark.feature("P3.2")

@@ -1,11 +1,11 @@
 // The log of the job page: wires the window of lines to its source, to the bar above it and to what
 // finds, names and folds lines.
+import { bindKeys } from "./keys.js";
 import { refreshSoon } from "./live.js";
 import { bindBar } from "./log/bar.js";
 import { Find } from "./log/find.js";
 import { firstError } from "./log/errors.js";
 import { Folds } from "./log/folds.js";
-import { bindKeys } from "./log/keys.js";
 import { bindPages } from "./log/pages.js";
 import { NamedLines } from "./log/places.js";
 import { Reader } from "./log/reader.js";
