@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.real.living import Living, People
 
 COLD_BYTES, WARM_BYTES, WARM_REQUESTS = 150_000, 30_000, 5
-SHORT = "name: short\nrun: echo the last line\n"
+SHORT = "name: featherweight\nrun: echo the last line\n"
 
 
 class Traffic:
@@ -54,7 +54,7 @@ class Traffic:
     ("path", "shown"),
     [
         ("/rl/jobs/{}", "the last line"),
-        ("/rl/jobs", "short"),
+        ("/rl/jobs", "featherweight"),
         ("/rl/jobs/new", "Submit"),
     ],
 )
