@@ -3,12 +3,11 @@
 A line such as `step=12 loss=0.25` is a report: of a step, and of the value of each other name.
 `mportal_runtime.log` writes such lines. A series is a history of one name on one rank, whose points
 are lists: seconds since 1970, step, how many reports the point is the mean of, and that mean; None
-for a value that is not finite.
+for a value that is not finite, or too large for sums.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ MOST_POINTS = 512
 MOST_RECENT = 32
 _MOST_CHARS = 2000
 _MOST_STEP = 2**53
+_MOST_VALUE = 1e300
 _MARK = "step="
 _STEP = "step"
 _PAIR = re.compile(
@@ -93,8 +93,16 @@ def report_of(rank: int, at: float, text: str) -> Report | None:
         if name == _STEP:
             step = int(value) if 0 <= value <= _MOST_STEP and value.is_integer() else None
         elif len(values) < MOST_NAMES_OF_LINE:
-            values[name] = value if math.isfinite(value) else None
+            values[name] = finite(value)
     return Report(rank, at, step, values) if step is not None and values else None
+
+
+def finite(value: float | None) -> float | None:
+    """Return a value as a float; None for one that sums and charts cannot hold.
+
+    PostgreSQL returns a large number of a JSON column as an int of up to 309 digits.
+    """
+    return float(value) if value is not None and abs(value) <= _MOST_VALUE else None
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
@@ -114,7 +122,8 @@ def within(points: Sequence[Point], low: float, high: float, *, by_step: bool) -
 def columns_of(points: Sequence[Point]) -> dict[str, list[Any]]:
     """Return the points column by column: `t`, `steps` and `values`."""
     columns = {"t": _AT, "steps": _STEP_OF_POINT, "values": _VALUE}
-    return {name: [point[place] for point in points] for name, place in columns.items()}
+    found = {name: [point[place] for point in points] for name, place in columns.items()}
+    return {**found, "values": [finite(value) for value in found["values"]]}
 
 
 def _pairs(points: Sequence[Point]) -> list[Point]:
@@ -122,10 +131,10 @@ def _pairs(points: Sequence[Point]) -> list[Point]:
 
 
 def _merged(points: Sequence[Point]) -> Point:
-    known = [(point[_VALUE], point[_COUNT]) for point in points if point[_VALUE] is not None]
+    values = [(finite(point[_VALUE]), point[_COUNT]) for point in points]
+    known = [(value, count) for value, count in values if value is not None]
     counts = sum(count for _, count in known)
-    value = sum(value * count for value, count in known) / counts if counts else None
-    first = points[0]
     # A sum of large values may be infinite, which JSON cannot hold.
-    mean = value if value is None or math.isfinite(value) else None
+    mean = finite(sum(value * count for value, count in known) / counts) if counts else None
+    first = points[0]
     return [first[_AT], first[_STEP_OF_POINT], sum(point[_COUNT] for point in points), mean]

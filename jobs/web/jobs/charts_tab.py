@@ -227,7 +227,9 @@ def _ends(window: Window | None, by: str) -> list[Any]:
 
 def _ends_of(window: Window, by: str) -> dict[str, int]:
     unit = _MS if by == TIME else 1
-    return {"from": math.floor(window.low * unit), "to": math.ceil(window.high * unit)}
+    most = 10**_MOST_DIGITS - 1
+    low, high = math.floor(window.low * unit), math.ceil(window.high * unit)
+    return {"from": min(most, low), "to": min(most, high)}
 
 
 def _links(view: _View, window: Window | None) -> list[tuple[str, str]]:

@@ -98,3 +98,21 @@ def test_a_moment_leads_to_the_line_of_the_rank_at_that_moment(viewer, attempt) 
 
 def test_before_any_metric_the_page_describes_how_to_report_one(viewer, attempt) -> None:
     assert "step=3 loss=0.25" in live(viewer, attempt)
+
+
+def test_values_of_any_size_break_no_chart(viewer, attempt) -> None:
+    texts = [f"step={seq} loss={(-1) ** seq}.7e308 acc=0.5" for seq in range(1, 40)]
+    tell(attempt, *(frame(seq, text=text) for seq, text in enumerate(texts, 1)))
+    assert titles(live(viewer, attempt)) == ["acc"]
+    # As an earlier version stored it.
+    stored = [[T0, 1, 1, 1.7e308], [T0, 2, 1, -1.7e308], [T0, 3, 1, 0.5]]
+    attempt.program_series.filter(name="loss").update(recent=stored, old=[])
+    assert "loss of rank 0: lowest 0.5, highest 0.5" in live(viewer, attempt)
+
+
+def test_the_links_of_a_window_at_the_limit_lead_to_a_window(viewer, attempt) -> None:
+    tell(attempt, reported(1))
+    html = live(viewer, attempt, by="step", **{"from": 1, "to": 9_999_999_999_999_999})
+    ends = re.findall(r"(?:from|to)=(\d+)", html)
+    assert ends
+    assert max(len(end) for end in ends) == 16
