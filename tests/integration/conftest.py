@@ -17,6 +17,12 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     lock_session().close()
 
 
+@pytest.fixture(autouse=True)
+def no_plan_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the plan that readers share for five seconds where a plan took long."""
+    monkeypatch.setattr("jobs.queueing.current_pass._last", None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def static_files_are_searched_once() -> Iterator[None]:
     """Share the list of static files: each test client loads the middleware that makes it."""
