@@ -229,7 +229,7 @@ class SharedTemplateDetailView(SharedTemplateView):
     @extend_schema(
         operation_id="shared_template_save",
         request=TemplateBody,
-        responses={200: wire.TemplateDetail, **problems(400, 401, 403, 409, 413, 415, 422)},
+        responses={200: wire.TemplateDetail, **problems(400, 401, 403, 404, 409, 413, 415, 422)},
     )
     def put(self, request: Request, template_name: str) -> Response:
         """Save a version of a template for all projects, as an administrator."""

@@ -99,7 +99,8 @@ def test_quotas_are_set_for_a_project_and_for_one_person(root, project):
 
 def test_a_new_quota_never_replaces_another_one(root, project):
     make_member(project, Role.MEMBER, username="ana")
-    for scope in ({"project": "rl"}, {"project": "rl", "user": "ana"}, {"queue": "default"}):
+    Queue.objects.create(name="night")
+    for scope in ({"project": "rl"}, {"project": "rl", "user": "ana"}, {"queue": "night"}):
         root.post("/settings/quotas", {**scope, "caps": "nodes=8"})
         quota = Quota.objects.latest("pk")
         Quota.objects.filter(pk=quota.pk).update(nominal={"nodes": 4})
