@@ -83,6 +83,26 @@ def test_procs_of_a_mesh_compute_on_the_gpu_and_read_each_others_tensors(
     assert gpu in results[0]
 
 
+@pytest.mark.feature("S4.4")
+@pytest.mark.timeout(300)
+def test_tasks_and_actors_compute_on_the_gpu_that_they_were_given(
+    portal: PortalProcess, gpu: str, tmp_path: Path
+) -> None:
+    text = (
+        f"name: tasks\nworkdir: .\nresources: {{accelerators: '{gpu}:1'}}\nrun: python tasks.py\n"
+    )
+    submit(portal, tmp_path, text + "portal: {meshes: {trainers: 1}}\n", "tasks.py")
+    assert eventually(lambda: newest(portal, "tasks")["is_final"], timeout_s=240)
+    text = log_of(portal, "tasks")
+    assert newest(portal, "tasks")["status"] == "SUCCEEDED", text
+    results = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+    assert results["task"].split()[1:] == ["1", "True"]
+    assert results["halves"] == "True"
+    # An actor gets the memory that the process of an ended task had kept.
+    assert [int(each) for each in results["memory"].split()] >= [59, 59], results["memory"]
+    assert "2 GPU was requested" in results["refused"]
+
+
 @pytest.mark.feature("P6.2")
 @pytest.mark.timeout(300)
 def test_a_job_that_leaves_its_gpu_idle_is_ended(

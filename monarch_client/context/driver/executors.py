@@ -146,7 +146,9 @@ class ExecutorPool:
         idle = host.idle.get(kind)
         if idle and not fresh:
             executor = idle.pop()
+            self._free_gpus(host, allocation.devices, kept=kind)
         else:
+            self._free_gpus(host, allocation.devices)
             self._made += 1
             executor = Executor(self._made, host.name, kind, host.link)
             self._executors[executor.number] = executor
@@ -165,6 +167,19 @@ class ExecutorPool:
             executor.close()
         else:
             idle.append(executor)
+
+    def _free_gpus(
+        self, host: HostExecutors, devices: Sequence[int], kept: Kind | None = None
+    ) -> None:
+        """End the idle executors of these GPUs: they keep GPU memory that no one else can use.
+
+        PyTorch, for one, returns what its tensors used to CUDA only when its process ends.
+        """
+        for kind, idle in host.idle.items():
+            if kind != kept and not set(devices).isdisjoint(kind[0]):
+                for executor in idle:
+                    executor.close()
+                idle.clear()
 
     def on_calls(self, number: int, data: bytes) -> None:
         """Handle what an executor sent."""

@@ -11,6 +11,7 @@ import pytest
 from monarch_client.context import ActorOptions, JobContext, TaskOptions
 from monarch_client.context.errors import InfeasibleError
 from tests.each_case import check_each
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.feature("S4.4")
 
@@ -47,6 +48,22 @@ def test_actors_hold_what_they_request(context: JobContext) -> None:
     assert context.wait([waits], timeout=0.1) == ([], [waits])
     del first
     assert context.get(waits, timeout=60) == "ran"
+
+
+def test_the_process_of_an_ended_task_leaves_its_gpus_to_the_next_process(
+    context: JobContext,
+) -> None:
+    class Model:
+        def pid(self):
+            import os
+
+            return os.getpid()
+
+    task = context.create_task(os.getpid, options=TaskOptions(resources={"GPU": 2}))
+    ended = context.get(task, timeout=60)
+    model = context.create_actor(Model, options=ActorOptions(resources={"GPU": 1}))
+    assert context.get(model.pid(), timeout=60) != ended
+    assert eventually(lambda: not Path(f"/proc/{ended}").exists())
 
 
 def test_what_no_host_can_fit_is_refused_with_the_amount_and_the_largest(
