@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jobs.models import JobDependency
+from jobs.models import Job, JobDependency
 from jobs.models.job_dependency import After
 from jobs.statuses import JobStatus, WaitReason
 
 _MOST_NAMED = 3
+
+
+def row_of(job: Job | None, needed: Job, after: str) -> JobDependency:
+    """Return the row by which `job` needs the other; None: a job that is not stored yet."""
+    return JobDependency(
+        job=job,
+        needs=needed,
+        needs_number=needed.pk,
+        needs_name=needed.name,
+        after=after,
+        ended_as=needed.status if needed.is_final else "",
+    )
 
 
 def wait_for_dependencies(rows: Sequence[JobDependency]) -> dict[str, Any]:

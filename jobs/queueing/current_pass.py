@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from jobs.backends import registry
+from jobs.queueing.new_jobs import NewJobs
 from jobs.queueing.snapshot import load_snapshot
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Decision, Snapshot
@@ -32,3 +33,9 @@ def planned_now() -> Plan:
     is_dear = len(decisions) > LONG_QUEUE or time.thread_time() - began_s > LONG_PLAN_S
     _last = (time.monotonic(), snapshot, decisions) if is_dear else None
     return snapshot, decisions
+
+
+def planned_with(new_jobs: NewJobs) -> Plan:
+    """Return a snapshot that includes `new_jobs`, with its decisions."""
+    snapshot = load_snapshot(registry.names(), new_jobs=new_jobs)
+    return snapshot, plan(snapshot)

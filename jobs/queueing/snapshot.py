@@ -18,6 +18,7 @@ from jobs.queueing.capacity import capacity_of
 from jobs.queueing.epochs import epoch_s
 from jobs.queueing.holders import AROUND_RUN_S, ActiveJob, Holders
 from jobs.queueing.limits import PoolLimits, RequestedResources, backend_key, group_key
+from jobs.queueing.new_jobs import NewJobs
 from jobs.queueing.queued_rows import QueuedRow, QueuedRows
 from jobs.queueing.usage import shares_of, used_by_persons
 from jobs.queueing.warm_clusters import NamedClusters, stopped_clusters
@@ -32,19 +33,31 @@ _GIVES_WAY = ("status", "preemptible", "preempted_by_id", "fingerprint", "reques
 _TIMES = ("duration_s", "extended_s", "group_limit")
 
 
-def load_snapshot(backends: Iterable[str] = (), rows: QueuedRows | None = None) -> Snapshot:
+def load_snapshot(
+    backends: Iterable[str] = (),
+    rows: QueuedRows | None = None,
+    new_jobs: NewJobs | None = None,
+) -> Snapshot:
     """Load the queued jobs, the running jobs and the limits of both.
 
     `backends` are included also if no job runs or waits there. `rows` is the reader's cache.
+    `new_jobs` are included as if they were submitted now.
     """
-    return _Loader(clock.now(), backends, rows or QueuedRows()).snapshot()
+    return _Loader(clock.now(), backends, rows or QueuedRows(), new_jobs).snapshot()
 
 
 class _Loader:
     """A loader of one snapshot."""
 
-    def __init__(self, now: datetime, backends: Iterable[str], rows: QueuedRows) -> None:
+    def __init__(
+        self,
+        now: datetime,
+        backends: Iterable[str],
+        rows: QueuedRows,
+        new_jobs: NewJobs | None,
+    ) -> None:
         self._now, self._now_s, self._rows = now, now.timestamp(), rows
+        self._new_jobs = new_jobs
         self._pool_limits = PoolLimits.load()
         for name in backends:
             self._pool_limits.ask_for_backend(name)
@@ -57,7 +70,11 @@ class _Loader:
         """Return the snapshot."""
         active = list(self._active())
         startable = self._rows.read(startable_jobs(self._now), self._pool_limits.columns)
-        named = NamedClusters.load(naming_jobs(), self._pool_limits)
+        naming, fingerprints = naming_jobs(), {}
+        if (new := self._new_jobs) is not None:
+            startable = {**startable, **new.rows(self._pool_limits.columns, self._now_s)}
+            naming, fingerprints = [*naming, *new.naming()], new.fingerprints()
+        named = NamedClusters.load(naming, self._pool_limits)
         queued = tuple(self._queued(startable, named))
         there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
         holders = Holders(self._pool_limits, self._now_s, named)
@@ -88,7 +105,7 @@ class _Loader:
                 for pool in pools
             },
             warm=warm,
-            fingerprints=fingerprints_of_queued(reused) if reused else {},
+            fingerprints={**fingerprints_of_queued(reused), **fingerprints} if reused else {},
             stuck=frozenset(holders.stuck),
             now_s=self._now_s,
         )

@@ -2,60 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import fields
+from datetime import datetime
 
 from jobs.models import Job
-from jobs.permissions import Actor, projects_of
+from jobs.permissions import Actor
 from jobs.queueing.current_pass import Plan, planned_now
 from jobs.queueing.past_runs import usual_seconds
-from jobs.readers.visible_causes import visible_causes
-from jobs.scheduling.amounts import counted
-from jobs.scheduling.causes import (
-    Cause,
-    ClusterEnding,
-    NoPrice,
-    NoRoom,
-    OverQuota,
-    Preempted,
-    ReportedBlocker,
-    job_words,
-)
-from jobs.scheduling.estimate import MOST_AHEAD, expected_start
-from jobs.scheduling.limits import USD_PER_HOUR
-from jobs.scheduling.snapshot import (
-    Decision,
-    QueuedJob,
-    Refuse,
-    RunningJob,
-    Snapshot,
-    StaysQueued,
-    Wait,
-)
+from jobs.readers.planned_job import PlannedJob, forecast_of
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
-from monarch_client.wire.queue import BindingLimit, NamedJob, Waiting
-
-# More names than these are not read; the numbers say how many there are.
-MOST_NAMED = 10
+from monarch_client.wire.queue import Forecast, Waiting
 
 
 def explain_wait(actor: Actor, job: Job) -> Waiting:
     """Explain why `job`, which `actor` sees, waits; report it if the job does not wait."""
-    if job.status != JobStatus.QUEUED:
-        has_ended = job.status in FINAL_STATUSES
-        said = _ended(job) if has_ended else "It is not queued: it has started."
-        return _explanation(job, "not_waiting", "", said)
-    if job.held:
-        return _explanation(job, "held", WaitReason.HELD, _held(job))
-    snapshot, decisions = planned_now()
-    if job.pk not in {each.job_id for each in snapshot.queued}:
-        # It may not even be planned yet: it says itself what it waits for.
-        code = job.wait_reason.lower() or "queued"
-        return _explanation(job, code, job.wait_reason, job.message or "It is queued.")
-    return _Explained(actor, job, snapshot, decisions).answer()
+    forecast = _forecast(actor, job)
+    return Waiting(
+        **{each.name: getattr(forecast, each.name) for each in fields(forecast)},
+        job_id=job.pk,
+        status=str(job.status),
+        since=job.created_at,
+        next_try_at=job.next_try_at,
+    )
 
 
 def expected_starts(actor: Actor, jobs: Iterable[Job], plan: Plan) -> dict[int, datetime]:
@@ -63,222 +32,26 @@ def expected_starts(actor: Actor, jobs: Iterable[Job], plan: Plan) -> dict[int, 
 
     As `explain_wait` estimates them, with one read for all.
     """
-    snapshot, decisions = plan
-    planned = {each.job_id for each in snapshot.queued}
-    explained = [
-        _Explained(actor, job, snapshot, decisions)
-        for job in jobs
-        if job.pk in planned and not job.held
-    ]
-    usual = usual_seconds({number for each in explained for number in each.competitors()})
-    found = {each.number: each.expected_start(usual) for each in explained}
+    queued = {each.job_id for each in plan[0].queued}
+    planned = [PlannedJob(actor, job.pk, plan) for job in jobs if job.pk in queued and not job.held]
+    usual = usual_seconds({number for each in planned for number in each.competitors()})
+    found = {each.number: each.expected_start(usual) for each in planned}
     return {number: moment for number, moment in found.items() if moment is not None}
 
 
-class _Explained:
-    """One job within a plan."""
-
-    def __init__(
-        self, actor: Actor, job: Job, snapshot: Snapshot, decisions: Sequence[Decision]
-    ) -> None:
-        self._actor, self._job, self._snapshot = actor, job, snapshot
-        self._queued = {each.job_id: each for each in snapshot.queued}
-        self._mine = self._queued[job.pk]
-        in_pool = [
-            each
-            for each in decisions
-            if self._queued[each.job_id].shape.pool == self._mine.shape.pool
-        ]
-        self._decision = next(each for each in in_pool if each.job_id == job.pk)
-        self._before = in_pool[: in_pool.index(self._decision)]
-        machines = self._machines(self._mine)
-        # The jobs that take the same machines before it, from whichever pool.
-        self._ahead = [
-            each
-            for each in itertools.takewhile(lambda each: each.job_id != job.pk, decisions)
-            if machines & self._machines(self._queued[each.job_id])
-        ]
-        self._of = len(in_pool)
-
-    def _machines(self, job: QueuedJob) -> set[str]:
-        """Return the keys of the limits of machines that apply to the job."""
-        limits = self._snapshot.limits
-        there = ((key, limits[key]) for key in job.shape.limits)
-        own = {key for key, limit in there if limit.kind.is_machines and limit.caps}
-        return {job.shape.pool, *own}
-
-    def answer(self) -> Waiting:
-        """Return the whole explanation."""
-        if isinstance(self._decision, Refuse):
-            return _explanation(self._job, "never", WaitReason.CAPACITY, self._decision.message)
-        position = {"position": len(self._before) + 1, "of": self._of}
-        if not isinstance(self._decision, StaysQueued):
-            said = "It starts with the next scheduling pass, within a second or two."
-            return _explanation(self._job, "next", "", said, **position)
-        cause = self._decision.cause
-        # One that was stopped for another waits for machines as all do.
-        now = cause.then if isinstance(cause, Preempted) else cause
-        key = self._binding(now)
-        holders = sorted(self._holders(key), key=lambda each: -each.shape.num_nodes)
-        what = getattr(now, "what", "nodes")
-        expected_at, basis, no_estimate = self._expected(now)
-        return _explanation(
-            self._job,
-            "budget" if cause.reason == WaitReason.BUDGET else cause.code,
-            cause.reason,
-            visible_causes(self._actor, [cause])[0].sentence,
-            **position,
-            ahead=self._named(each.job_id for each in self._ahead[-MOST_NAMED:]),
-            limit=self._limit(now, key) if isinstance(now, OverQuota | NoRoom) else None,
-            holders=self._named(
-                (each.job_id for each in holders),
-                {each.job_id: (what, each.shape.amount(what)) for each in holders},
-            ),
-            expected_at=expected_at,
-            basis=basis,
-            no_estimate=no_estimate,
-        )
-
-    @property
-    def number(self) -> int:
-        """The job's number."""
-        return self._job.pk
-
-    def competitors(self) -> list[int]:
-        """Return the numbers of the jobs whose ends the start depends on; none beyond a limit."""
-        if len(self._ahead) > MOST_AHEAD:
-            return []
-        ahead = [each.job_id for each in self._ahead if _counts(each)]
-        return [*ahead, *(each.job_id for each in self._snapshot.running)]
-
-    def expected_start(self, usual: Mapping[int, float]) -> datetime | None:
-        """Return the expected start; `usual`: how long its competitors usually last."""
-        if isinstance(self._decision, Refuse):
-            return None
-        if not isinstance(self._decision, StaysQueued):
-            return _moment(self._snapshot.now_s)
-        cause = self._decision.cause
-        now = cause.then if isinstance(cause, Preempted) else cause
-        return self._estimate(now, usual)[0]
-
-    def _binding(self, cause: Cause) -> str | None:
-        """Return the key of the limit that a cause is about."""
-        if not isinstance(cause, OverQuota | NoRoom):
-            return None
-        wanted = cause.limit, cause.name if isinstance(cause, OverQuota) else cause.place
-        named = ((key, self._snapshot.limits[key]) for key in self._mine.shape.limits)
-        return next((key for key, limit in named if (limit.kind, limit.name) == wanted), None)
-
-    def _limit(self, cause: OverQuota | NoRoom, key: str | None) -> BindingLimit:
-        if isinstance(cause, OverQuota):
-            whose = (self._snapshot.limits[key].whose if key else "") or cause.name
-            kind, used, cap = str(cause.limit), cause.used, cause.cap
-        else:
-            kind, whose, used, cap = "machines", cause.place, cause.total - cause.free, cause.total
-        return BindingLimit(
-            kind=kind, name=whose, what=cause.what, needed=cause.needed, used=used, cap=cap
-        )
-
-    def _holders(self, key: str | None) -> Iterable[RunningJob]:
-        return [
-            each
-            for each in self._snapshot.running
-            if key in each.shape.limits and each.holds_of(self._snapshot.limits[key])
-        ]
-
-    def _expected(self, cause: Cause) -> tuple[datetime | None, str, str]:
-        """Return the expected moment and its basis, or why there is none."""
-        is_guess = self._depends_on_others(cause)
-        usual = usual_seconds(self.competitors()) if is_guess else {}
-        found, basis = self._estimate(cause, usual)
-        if found is not None or not is_guess:
-            return found, basis, ""
-        if len(self._ahead) > MOST_AHEAD:
-            return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
-        return None, "", self._no_estimate([*self._snapshot.running, *self._counted()], usual)
-
-    def _depends_on_others(self, cause: Cause) -> bool:
-        """Whether the start is a guess from how long other jobs usually last."""
-        if isinstance(cause, NoRoom) and cause.expected_s is not None:
-            return False
-        # A plan does not know when these end; the source of the message may.
-        return not isinstance(cause, NoPrice | ReportedBlocker | ClusterEnding)
-
-    def _counted(self) -> list[QueuedJob]:
-        """Return the jobs that take machines before it."""
-        return [self._queued[each.job_id] for each in self._ahead if _counts(each)]
-
-    def _estimate(self, cause: Cause, usual: Mapping[int, float]) -> tuple[datetime | None, str]:
-        """Return the expected moment and its basis; `usual`: how long its competitors last."""
-        if isinstance(cause, NoRoom) and cause.expected_s is not None:
-            return _moment(cause.expected_s), "bounds"
-        if not self._depends_on_others(cause) or len(self._ahead) > MOST_AHEAD:
-            return None, ""
-        now_s = self._snapshot.now_s
-        began = {each.job_id: each.began_s for each in self._snapshot.running}
-        lasts_s = {
-            number: max(0.0, seconds - (now_s - began[number])) if number in began else seconds
-            for number, seconds in usual.items()
-        }
-        found = expected_start(self._mine, self._counted(), self._snapshot, lasts_s)
-        return (None, "") if found is None else (_moment(found), "past_runs")
-
-    def _no_estimate(self, others: Iterable[RunningJob | QueuedJob], known: Container[int]) -> str:
-        """Name the jobs of unknown end that hold, or will hold, what this job needs."""
-        limits, shape = self._snapshot.limits, self._mine.shape
-        capped = {key for key in shape.limits if limits[key].caps}
-        full = {key for key in capped if limits[key].lacks(shape.demand)} or capped
-        numbers = [
-            each.job_id
-            for each in others
-            if each.job_id not in known
-            and not full.isdisjoint(each.shape.limits)
-            # What is left of a job that has ended: it ends by other rules.
-            and not (isinstance(each, RunningJob) and not each.counts_in_quotas)
-        ]
-        if not numbers:
-            return ""
-        seen = Job.objects.filter(pk__in=numbers, project__in=projects_of(self._actor))
-        visible = set(seen.values_list("pk", flat=True))
-        who = job_words(next((each for each in numbers if each in visible), None))
-        have = "has" if len(numbers) == 1 else f"and {len(numbers) - 1} more have"
-        return f"No estimate: {who} {have} no max_duration, and no such job has succeeded lately."
-
-    def _named(
-        self, numbers: Iterable[int], has: dict[int, tuple[str, float]] | None = None
-    ) -> list[NamedJob]:
-        """Return the jobs; those that the reader may not see without name, number or price."""
-        chosen = list(dict.fromkeys(itertools.islice(numbers, MOST_NAMED)))
-        seen = set(projects_of(self._actor).values_list("pk", flat=True))
-        jobs = Job.objects.select_related("project", "submitted_by").in_bulk(chosen)
-        found = []
-        for number in chosen:
-            job = jobs.get(number)
-            what, much = (has or {}).get(number, ("", 0.0))
-            amount = counted(what, much) if what else ""
-            if job is None or job.project_id not in seen:
-                found.append(_nameless("" if what == USD_PER_HOUR else amount))
-            else:
-                owner = job.submitted_by.get_username()
-                status = str(job.status)
-                found.append(
-                    NamedJob(
-                        job_id=number,
-                        project=job.project.slug,
-                        name=job.name,
-                        owner=owner,
-                        status=status,
-                        has=amount,
-                    )
-                )
-        return found
-
-
-def _counts(decision: Decision) -> bool:
-    """Whether it will take machines before: not what else keeps it back, nor what is refused."""
-    if isinstance(decision, Wait):
-        return not isinstance(decision.cause, OverQuota | NoPrice | ReportedBlocker)
-    return not isinstance(decision, Refuse)
+def _forecast(actor: Actor, job: Job) -> Forecast:
+    if job.status != JobStatus.QUEUED:
+        has_ended = job.status in FINAL_STATUSES
+        said = _ended(job) if has_ended else "It is not queued: it has started."
+        return forecast_of("not_waiting", "", said)
+    if job.held:
+        return forecast_of("held", WaitReason.HELD, _held(job))
+    plan = planned_now()
+    if job.pk not in {each.job_id for each in plan[0].queued}:
+        # It may not even be planned yet: it says itself what it waits for.
+        code = job.wait_reason.lower() or "queued"
+        return forecast_of(code, job.wait_reason, job.message or "It is queued.")
+    return PlannedJob(actor, job.pk, plan).forecast()
 
 
 def _ended(job: Job) -> str:
@@ -292,34 +65,3 @@ def _held(job: Job) -> str:
     """Return why it is held, which may be another job's end, and how to release it."""
     remedy = f"It is held until `mportal release {job.pk}`, or its button, releases it."
     return f"{job.message} {remedy}".lstrip()
-
-
-def _nameless(has: str) -> NamedJob:
-    """Return a job that the reader may not see."""
-    return NamedJob(job_id=None, project="", name="", owner="", status="", has=has)
-
-
-def _explanation(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:
-    """Return an explanation; what `more` does not have is not known."""
-    waiting = Waiting(
-        job_id=job.pk,
-        status=str(job.status),
-        code=code,
-        reason=str(reason),
-        sentence=sentence,
-        since=job.created_at,
-        next_try_at=job.next_try_at,
-        position=None,
-        of=None,
-        ahead=[],
-        limit=None,
-        holders=[],
-        expected_at=None,
-        basis="",
-        no_estimate="",
-    )
-    return replace(waiting, **more)
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

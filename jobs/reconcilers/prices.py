@@ -14,7 +14,6 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from jobs.actions.jobs.plan import NOTHING_FITS, plan_of, price_of
 from jobs.background.exclusive import LockSpace, exclusive
 from jobs.background.hints import wake, wake_later
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
@@ -23,6 +22,7 @@ from jobs.models import ExpectedPrice, Job, Quota
 from jobs.policies.costs import rounded
 from jobs.policies.endings import retry_delay_s
 from jobs.policies.job_request import JobRequest
+from jobs.readers.launch_plan import NOTHING_FITS, plan_of, price_of
 from jobs.scheduling.limits import USD_PER_HOUR
 from monarch_client.spec import JobSpec
 

@@ -6,13 +6,14 @@ import click
 
 from monarch_client.cli.output import dollars, duration, print_table
 from monarch_client.cli.terminal import complain, one_line, say, tell
+from monarch_client.cli.why import show_expected
 from monarch_client.wire.clusters import Plan
 
 PLAN_HEADERS = ["", "WHERE", "MACHINE", "CPUS", "MEMORY", "GPUS", "SPOT", "AN HOUR"]
 
 
 def show_plan(made: Plan) -> None:
-    """Print where a job could run, for how much, and how many jobs wait before it."""
+    """Print where a job could run, for how much, and when it would start."""
     if made.candidates:
         print_table(
             PLAN_HEADERS,
@@ -38,6 +39,6 @@ def show_plan(made: Plan) -> None:
         tell(one_line(reason))
     if made.problem:
         complain(made.problem)
-    if made.waiting:
-        first = f"{made.ahead} of the project come first"
-        say(f"{made.waiting} jobs wait in queue {made.queue}; {first}.")
+    if made.start is not None:
+        say(f"If submitted now, queue {made.queue}: {one_line(made.start.sentence)}")
+        show_expected(made.start)

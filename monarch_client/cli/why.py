@@ -11,7 +11,7 @@ from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.output import Output, age, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
-from monarch_client.wire.queue import NamedJob, Waiting
+from monarch_client.wire.queue import Forecast, NamedJob, Waiting
 
 _BASIS = {
     "bounds": "at the latest, if no job runs longer than its max_duration",
@@ -33,15 +33,22 @@ def why(session: Session, /, job_id: int, project: str | None, *, output: Output
 def _show(found: Waiting) -> None:
     say(one_line(found.sentence))
     if found.position is not None:
-        say(f"Place {found.position} of {found.of} who wait there, for {age(found.since)} now.")
+        say(f"It waits for {age(found.since)} now.")
     if found.next_try_at is not None:
         say(f"It is tried again {_when(found.next_try_at)}.")
+    show_expected(found)
+    _show_jobs("Who has it:", found.holders)
+    _show_jobs("Ahead of it:", found.ahead)
+
+
+def show_expected(found: Forecast) -> None:
+    """Print the position in the queue and the expected start."""
+    if found.position is not None:
+        say(f"Position {found.position} of {found.of} in the queue.")
     if found.expected_at is not None:
         say(f"It starts {_when(found.expected_at)}, {_BASIS.get(found.basis, found.basis)}.")
     elif found.no_estimate:
         say(one_line(found.no_estimate))
-    _show_jobs("Who has it:", found.holders)
-    _show_jobs("Ahead of it:", found.ahead)
 
 
 def _show_jobs(title: str, jobs: Sequence[NamedJob]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from monarch_client.wire.metrics import GpuUse
+from monarch_client.wire.queue import Forecast
 from monarch_client.wire.values import Moment, Usd, machines_text
 
 
@@ -90,10 +91,10 @@ class Plan:
         field(default_factory=list)
     )
     queue: str = ""
-    waiting: Annotated[int, Meta(description="Jobs that wait in its queue now.")] = 0
-    ahead: Annotated[
-        int, Meta(description="Those of the project with at least its priority, which come first.")
-    ] = 0
+    start: Annotated[
+        Forecast | None,
+        Meta(description="What the scheduler would do with it if it were submitted now."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,16 +140,12 @@ class BindingLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """The reason why a job waits, computed at this moment."""
+class Forecast:
+    """The scheduler's decision about a queued job, computed at this moment."""
 
-    job_id: int
-    status: str
     code: Annotated[str, Meta(description="Stable, for programs.")]
     reason: Annotated[str, Meta(description="Its class, as `wait_reason`.")]
     sentence: str
-    since: Moment
-    next_try_at: Moment | None
     position: Annotated[
         int | None, Meta(description="From 1, among those that wait for the same machines.")
     ]
@@ -165,3 +161,13 @@ class Waiting:
     no_estimate: Annotated[
         str, Meta(description="Why there is no estimate, as a sentence, where that is known.")
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting(Forecast):
+    """The reason why a job waits, computed at this moment."""
+
+    job_id: int
+    status: str
+    since: Moment
+    next_try_at: Moment | None

@@ -11,7 +11,7 @@ from jobs.actions.jobs.draft_jobs import Draft
 from jobs.actions.jobs.follow_reruns import follow_reruns
 from jobs.actions.jobs.history import note_actions
 from jobs.actions.projects.keep_project import keep_open
-from jobs.admission.dependency_messages import wait_for_dependencies
+from jobs.admission.dependency_messages import row_of, wait_for_dependencies
 from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, JobArray, JobDependency
@@ -85,12 +85,12 @@ def _store(draft: Draft, needs: Sequence[tuple[Job, str]]) -> None:
     if draft.array is not None:
         draft.array.save(force_insert=True)
         _say_who_waits(draft.array, draft.jobs)
-    waits = wait_for_dependencies([_row(None, *each) for each in needs])
+    waits = wait_for_dependencies([row_of(None, *each) for each in needs])
     for job in draft.jobs:
         if waits and not job.held:
             job.wait_reason, job.message = waits["wait_reason"], waits["message"]
     Job.objects.bulk_create(draft.jobs, batch_size=_BATCH)
-    rows = (_row(job, *each) for job in draft.jobs for each in needs)
+    rows = (row_of(job, *each) for job in draft.jobs for each in needs)
     JobDependency.objects.bulk_create(rows, batch_size=_BATCH)
 
 
@@ -103,17 +103,6 @@ def _say_who_waits(array: JobArray, jobs: Sequence[Job]) -> None:
     for job in jobs[most:]:
         if not job.held:
             job.wait_reason, job.message = WaitReason.PARALLEL, message
-
-
-def _row(job: Job | None, needed: Job, after: str) -> JobDependency:
-    return JobDependency(
-        job=job,
-        needs=needed,
-        needs_number=needed.pk,
-        needs_name=needed.name,
-        after=after,
-        ended_as=needed.status if needed.is_final else "",
-    )
 
 
 def _record(actor: Actor, jobs: Sequence[Job], message: str) -> None:

@@ -1,4 +1,4 @@
-"""The plan beside the editor: where the job could run, and for how much."""
+"""The plan beside the editor: where the job could run, for how much, and when."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from jobs.actions.jobs.plan import plan_job
+from jobs.actions.jobs.submit import check_spec
 from jobs.errors import InvalidSpecError
 from jobs.permissions import Actor, project_for
+from jobs.readers.launch_plan import plan_job
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.submit_page import earlier_source
 
@@ -24,14 +25,16 @@ _MOST_LINES, _MOST_CHARACTERS = 2_000, 64 * 1024
 def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """Render the launch plan. While the backend works on it, the part requests itself again."""
     source = request.POST.get("source", "").replace("\r\n", "\n")
-    context: dict[str, Any] = {"project": project_for(actor, slug)}
+    project = project_for(actor, slug)
+    context: dict[str, Any] = {"project": project}
     earlier = request.POST.get("from", "")
     before = earlier_source(actor, slug, earlier) if earlier else ""
     try:
-        context["plan"] = plan_job(actor, context["project"], source)
+        checked = check_spec(actor, project, source)
     except InvalidSpecError as error:
         context["errors"] = error.data.get("errors", [])
     else:
+        context["plan"] = plan_job(actor, project, checked)
         if earlier:
             context |= {"earlier": earlier, "changes": _changes(before, source)}
     return render(request, "jobs/_plan.html", context)

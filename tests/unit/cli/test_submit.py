@@ -38,6 +38,13 @@ def spec(tmp_path):
     return file
 
 
+FORECAST = {
+    "code": "no_room", "reason": "CAPACITY",
+    "sentence": "Needs 2 nodes; 1 of 4 is free on fake.", "position": 1, "of": 1, "ahead": [],
+    "limit": None, "holders": [], "expected_at": None, "basis": "", "no_estimate": "",
+}  # fmt: skip
+
+
 def sent(portal):
     return yaml.safe_load(portal.seen(JOBS)[-1].content)
 
@@ -242,12 +249,13 @@ def test_run_on_spot_machines_shows_its_cost_and_submits_nothing(mportal, portal
     plan = {"backend": "skypilot", "candidates": [chosen], "chosen": chosen, "reasons": [],
             "problem": "", "is_pending": False, "max_duration_s": None,
             "usd_per_hour": "12.000000", "usd": None, "warnings": [], "queue": "default",
-            "waiting": 3, "ahead": 2}  # fmt: skip
+            "start": {**FORECAST, "position": 3, "of": 4}}  # fmt: skip
     portal.on("POST /projects/rl/plan", ok(plan))
     result = mportal("run", "--spot", "--gpus", "A100:8", "--estimate-cost", "--dry-run", "x")
     assert result.exit_code == 0, result.stderr
     assert "$12.00" in result.stdout and "spot" in result.stdout
-    assert "3 jobs wait in queue default; 2 of the project come first." in result.stdout
+    said = "If submitted now, queue default: Needs 2 nodes; 1 of 4 is free on fake."
+    assert said in result.stdout and "Position 3 of 4 in the queue." in result.stdout
     [request] = portal.requests
     assert yaml.safe_load(request.content)["resources"] == {
         "accelerators": "A100:8", "use_spot": True,

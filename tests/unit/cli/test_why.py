@@ -44,13 +44,14 @@ def test_the_sentence_comes_first_then_the_place(portal, mportal):
     portal.on(WHY, ok(waiting()))
     lines = mportal("why", "42").stdout.splitlines()
     assert lines[0] == "Needs 2 nodes; 1 of 4 is free on local."
-    assert lines[1].startswith("Place 3 of 7 who wait there, for ")
+    assert lines[1].startswith("It waits for ")
+    assert lines[2] == "Position 3 of 7 in the queue."
 
 
 def test_who_has_it_is_listed_and_jobs_of_others_have_no_name(portal, mportal):
     has = named(job_id=7, project="rl", name="big", owner="ana", status="RUNNING", has="3 nodes")
     portal.on(WHY, ok(waiting(holders=[has, named(has="1 node")], ahead=[named()])))
-    rows = [" ".join(row.split()) for row in mportal("why", "42").stdout.splitlines()[2:]]
+    rows = [" ".join(row.split()) for row in mportal("why", "42").stdout.splitlines()[3:]]
     assert rows == [
         "",
         "Who has it:",
@@ -76,7 +77,7 @@ def test_an_expected_moment_is_shown_with_its_certainty(portal, mportal, basis, 
 def test_where_there_is_no_estimate_it_says_why(portal, mportal):
     said = "No estimate: job 12 has no max_duration, and no such job has succeeded lately."
     portal.on(WHY, ok(waiting(no_estimate=said)))
-    assert mportal("why", "42").stdout.splitlines()[2] == said
+    assert mportal("why", "42").stdout.splitlines()[3] == said
 
 
 def test_json_has_all_that_the_portal_returns(portal, mportal):

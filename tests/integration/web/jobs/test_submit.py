@@ -117,14 +117,17 @@ def test_the_fields_of_the_form_are_explained_by_the_schema(member):
 
 
 def test_a_plan_shows_the_changes_and_who_comes_first(project, member):
-    earlier = make_job(project, spec_source="name: a\nrun: one\n", priority=60)
-    make_job(project, priority=10)
+    earlier = make_job(
+        project, spec_source="name: a\nrun: one\n", priority=60, backend_name="local"
+    )
+    make_job(project, priority=10, backend_name="local")
     page = member.get("/rl/jobs/new", {"from": earlier.pk}).content.decode()
     assert f'name="from" value="{earlier.pk}"' in page
     change = {"source": "name: a\nrun: two\n", "from": str(earlier.pk)}
     text = text_of(member.post("/rl/jobs/plan", change))
     assert "-run: one +run: two" in text
-    assert "2 jobs wait in queue default; 1 of this project comes first." in text
+    assert "If submitted now, queue default It starts with the next scheduling pass" in text
+    assert "Position 2 of 3 in the queue." in text
 
 
 def test_changes_are_shown_of_checked_texts_of_some_length_only(project, member):

@@ -1,4 +1,4 @@
-"""The launch plan of a job: where it could run, and for how much."""
+"""The launch plan of a job: where it could run, for how much, and when it would start."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from jobs.actions.jobs.submit import check_spec
-from jobs.admission.checked_spec import Checked, Source
+from jobs.admission.checked_spec import Checked
 from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan, is_keeping
 from jobs.errors import BackendError, StillLookingError
 from jobs.limits import duration_limit
-from jobs.models import Job, Project
+from jobs.models import Project
 from jobs.permissions import Actor
 from jobs.policies.costs import NOTHING, for_time, shown
 from jobs.policies.limits import shown_s, walltime_s
-from jobs.statuses import JobStatus
+from jobs.readers.start_forecast import forecast_start
 from monarch_client.wire import clusters as wire
 
 log = logging.getLogger(__name__)
@@ -26,13 +25,11 @@ log = logging.getLogger(__name__)
 NOTHING_FITS = "Nothing that could run this job was found."
 
 
-def plan_job(actor: Actor, project: Project, source: Source) -> wire.Plan:
-    """Check `source` as a submit does and ask its backend for a plan; stores and starts nothing.
+def plan_job(actor: Actor, project: Project, checked: Checked) -> wire.Plan:
+    """Return the launch plan of a checked specification; stores and starts nothing.
 
-    InvalidSpecError carries every error in `data["errors"]`. Any other problem is reported in the
-    plan itself.
+    A problem of the backend is reported in the plan itself.
     """
-    checked = check_spec(actor, project, source)
     plan, problem, is_pending = _ask(checked)
     ordered = sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
     candidates = [wire.Candidate(**asdict(each)) for each in ordered]
@@ -49,17 +46,10 @@ def plan_job(actor: Actor, project: Project, source: Source) -> wire.Plan:
         max_duration_s=limit_s,
         usd_per_hour=price,
         usd=usd,
-        **_queue_now(project, checked),
+        queue=checked.request.queue_name,
+        start=forecast_start(actor, project, checked),
         warnings=list(_beyond_budget(checked.request.budget_usd, usd, limit_s)),
     )
-
-
-def _queue_now(project: Project, checked: Checked) -> dict[str, Any]:
-    """Return how many jobs wait in the queue, and how many of the project would come first."""
-    queue, priority = checked.request.queue_name, checked.spec.portal.priority
-    waiting = Job.objects.filter(status=JobStatus.QUEUED, held=False, queue_name=queue)
-    ahead = waiting.filter(project=project, priority__gte=priority)
-    return {"queue": queue, "waiting": waiting.count(), "ahead": ahead.count()}
 
 
 def _beyond_budget(

@@ -1,0 +1,54 @@
+"""The forecast of a job that is not submitted: what the scheduler would do with it now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs.admission.checked_spec import Checked
+from jobs.admission.dependency_messages import row_of, wait_for_dependencies
+from jobs.models import Job, Project
+from jobs.permissions import Actor
+from jobs.queueing.current_pass import Plan, planned_with
+from jobs.queueing.new_jobs import NewJobs
+from jobs.readers.planned_job import PlannedJob, forecast_of
+from jobs.scheduling.snapshot import StaysQueued
+from jobs.statuses import WaitReason
+from monarch_client.spec.array_keys import count_of
+from monarch_client.wire.queue import Forecast
+
+
+def forecast_start(actor: Actor, project: Project, checked: Checked) -> Forecast:
+    """Plan the queue with the job of `checked` in it; of an array, report its first job."""
+    if checked.spec.portal.hold:
+        said = "It is held until `mportal release`, or its button, releases it."
+        return forecast_of("held", WaitReason.HELD, said)
+    if waits := _dependencies(checked):
+        return forecast_of("dependency", waits["wait_reason"], waits["message"])
+    block = checked.spec.portal
+    size = count_of(block.array)
+    count = min(size, block.max_parallel or size)
+    new = NewJobs(checked.request, project.pk, actor.user.pk, block.priority, count)
+    plan = planned_with(new)
+    found = PlannedJob(actor, new.numbers[0], plan).forecast()
+    return _of_array(found, plan, new, size) if size > 1 else found
+
+
+def _dependencies(checked: Checked) -> dict[str, str]:
+    """Return the wait for the jobs that it needs; empty if it waits for none."""
+    needs = checked.needs.jobs
+    jobs = Job.objects.in_bulk(list(needs)) if needs else {}
+    rows = [row_of(None, jobs[pk], after) for pk, after in needs.items() if pk in jobs]
+    return wait_for_dependencies(rows)
+
+
+def _of_array(found: Forecast, plan: Plan, new: NewJobs, size: int) -> Forecast:
+    """Return the forecast of the first of `size` jobs with how many of them start at once."""
+    starting = sum(
+        each.job_id in new.numbers and not isinstance(each, StaysQueued) for each in plan[1]
+    )
+    if found.code != "next":
+        return replace(found, sentence=f"The first of its {size} jobs: {found.sentence}")
+    some = "All" if starting == size else f"{starting} of"
+    verb = "starts" if starting == 1 else "start"
+    said = f"{some} its {size} jobs {verb} with the next scheduling pass, within a second or two."
+    return replace(found, sentence=said)
