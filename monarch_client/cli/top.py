@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -16,8 +16,18 @@ from monarch_client.cli.task_tables import show_tasks
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import MissingError
 from monarch_client.wire.metrics import Host, HostGpu, Hosts
+from monarch_client.wire.tasks import TaskContexts
 
 WATCH_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """The load of a job: the answers of `GET .../metrics` and `GET .../tasks`."""
+
+    metrics: Hosts
+    # None: a portal of an earlier version does not report tasks.
+    tasks: TaskContexts | None
 
 
 def _percent(value: float | None) -> str:
@@ -85,14 +95,11 @@ def top(
     slug, context = session.project(project), click.get_current_context()
     try:
         while True:
-            found = session.client.metrics(slug, job_id, attempt=attempt)
+            load = _load(session, slug, job_id, attempt)
+            found = load.metrics
             if watch and output.form == "table":
                 click.clear()
-            _show(found, output)
-            if output.form == "table" and not output.quiet:
-                # A portal of an earlier version has none.
-                with suppress(MissingError):
-                    show_tasks(session.client.tasks(slug, job_id, attempt=attempt))
+            _show(load, output)
             if not watch or found.is_final:
                 break
             session.client.connection.sleep(WATCH_S)
@@ -102,11 +109,29 @@ def top(
         context.exit(NOTHING_FOUND)
 
 
-def _show(found: Hosts, output: Output) -> None:
-    if output.form == "table" and not output.quiet:
-        if not found.hosts:
-            tell("No host has reported yet: the job has not started.")
-            return
+def _load(session: Session, slug: str, job_id: int, attempt: int | None) -> Load:
+    metrics = session.client.metrics(slug, job_id, attempt=attempt)
+    try:
+        tasks = session.client.tasks(slug, job_id, attempt=attempt)
+    except MissingError:
+        tasks = None
+    return Load(metrics=metrics, tasks=tasks)
+
+
+def _show(load: Load, output: Output) -> None:
+    if output.quiet:
+        output.rows(load.metrics.hosts, COLUMNS, key="rank")
+    else:
+        output.one(load, lambda: _show_tables(load, output))
+
+
+def _show_tables(load: Load, output: Output) -> None:
+    found = load.metrics
+    if found.hosts:
         over = ", which is over: as last reported" if found.is_over else ""
         say(f"Attempt {found.attempt}{over}")
-    output.rows(found.hosts, COLUMNS, key="rank")
+        output.rows(found.hosts, COLUMNS, key="rank")
+    else:
+        tell("No host has reported yet: the job has not started.")
+    if load.tasks is not None:
+        show_tasks(load.tasks)

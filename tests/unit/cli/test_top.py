@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from monarch_client.cli.output import amount
 from monarch_client.cli.top import WATCH_S
+from monarch_client.wire.metrics import Hosts
+from monarch_client.wire.tasks import TaskContexts
 from tests.task_frames import context, count
 from tests.unit.rest.fake_portal import MOMENT, ok
 
@@ -70,10 +73,25 @@ def test_a_table_has_a_row_for_each_host_with_units(portal, mportal) -> None:
     assert "nothing yet" in second
 
 
-def test_json_has_all_that_the_portal_returns(portal, mportal) -> None:
+def test_json_is_what_rest_returns_of_hosts_and_of_tasks(portal, mportal) -> None:
+    hosts = metrics(host(gpus=[gpu(0, 97)]))
+    own = {"rank": 1, "at": MOMENT, "is_silent": False}
+    state = {"attempt": 1, "is_over": False, "is_final": False, "left_out": 0}
+    found = {**state, "contexts": [{**context(), **own}]}
+    portal.on(METRICS, ok(hosts))
+    portal.on(TASKS, ok(found))
+    shown = json.loads(mportal("top", "42", "-o", "json").stdout)
+    assert msgspec.convert(shown["metrics"], Hosts) == msgspec.convert(hosts, Hosts)
+    assert msgspec.convert(shown["tasks"], TaskContexts) == msgspec.convert(found, TaskContexts)
+
+
+def test_json_of_a_portal_without_tasks_has_the_hosts(portal, mportal) -> None:
     portal.on(METRICS, ok(metrics(host(gpus=[gpu(0, 97)]))))
-    (row,) = json.loads(mportal("top", "42", "-o", "json").stdout)
+    shown = json.loads(mportal("top", "42", "-o", "json").stdout)
+    assert shown["tasks"] is None
+    (row,) = shown["metrics"]["hosts"]
     assert (row["memory_used"], row["gpus"][0]["watts"]) == (8 * GIB, 400.0)
+    assert mportal("top", "42", "-q").stdout == "0\n"
 
 
 def test_watching_goes_on_until_the_attempt_is_over(portal, mportal) -> None:
@@ -97,13 +115,16 @@ def test_a_job_of_which_nothing_is_known_is_reported_as_such(portal, mportal) ->
 def test_tasks_actors_and_the_latest_failure_follow_the_hosts(portal, mportal) -> None:
     own = {"rank": 1, "at": MOMENT, "is_silent": False}
     rows = [count(), *(count(f"task-{number}", mean_seconds=None) for number in range(30))]
-    contexts = [{**context(tasks=rows), **own}, *({**context(), **own} for _ in range(5))]
+    contexts = [{**context(tasks=rows), **own}, {**context(machine="ada-laptop"), **own}]
+    contexts += [{**context(), **own} for _ in range(4)]
     found = {"attempt": 1, "is_over": False, "is_final": False, "left_out": 2}
     portal.on(METRICS, ok(metrics(host())))
     portal.on(TASKS, ok({**found, "contexts": contexts}))
     done = mportal("top", "42")
     lines = done.stdout.splitlines()
     assert any(line.startswith("Tasks of rank 1, process 71: 9 objects") for line in lines)
+    outside = "Tasks of ada-laptop, outside of the job, process 71: 9 objects"
+    assert any(line.startswith(outside) for line in lines)
     table = [line.split() for line in lines]
     assert ["TASK", "PENDING", "RUNNING", "FINISHED", "FAILED", "CANCELLED", "MEAN"] in table
     assert ["square", "4", "2", "90", "3", "1", "0.25", "s"] in table
