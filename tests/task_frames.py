@@ -43,6 +43,7 @@ def context(name: str = "71-1", **fields: Any) -> dict[str, Any]:
     return {
         "name": name,
         "pid": 71,
+        "machine": "",
         "is_open": True,
         "objects": 9,
         "tasks": [count()],

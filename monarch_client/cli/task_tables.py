@@ -28,7 +28,10 @@ def _headline(context: TaskContext, *, is_over: bool) -> str:
     state = "" if context.is_open and not is_over else ", which has ended"
     if context.is_silent:
         state = ", which is silent"
-    who = f"Tasks of rank {context.rank}, process {context.pid}{state}"
+    where = f"rank {context.rank}"
+    if context.machine:
+        where = f"{context.machine}, outside of the job"
+    who = f"Tasks of {where}, process {context.pid}{state}"
     return f"{who}: {context.objects} objects, reported {age(context.at)} ago"
 
 

@@ -77,6 +77,9 @@ class ContextSummary:
 
     name: Annotated[str, Meta(description="Of the context within its node.")] = ""
     pid: Annotated[Count, Meta(description="Of the driver.")]
+    machine: Annotated[
+        str, Meta(description='Of a driver outside of the job. "": it is on the node.')
+    ] = ""
     is_open: bool
     objects: Annotated[
         Count, Meta(description="Objects that references keep, with results that are pending.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -38,6 +38,9 @@ class HostOwner(Requests, Protocol):
 class LocalHosts:
     """The host of a driver without a mesh: this machine."""
 
+    # No agent is there.
+    write_summary = None
+
     def __init__(self, owner: HostOwner, resources: Mapping[str, float] | None) -> None:
         name = socket.gethostname()
         # It may be refused: before there are processes.
@@ -67,6 +70,11 @@ class MeshHosts:
             owner.stored.add_host(name, host)
             _add(owner, host.description, host)
         self._hosts.start()
+
+    @property
+    def write_summary(self) -> Callable[[bytes], None] | None:
+        """The way of a summary to a host whose runner reads it; None: no host has a runner."""
+        return self._hosts.write_summary if self._hosts.take_summaries else None
 
     def close(self) -> None:
         """End the agents and all processes."""

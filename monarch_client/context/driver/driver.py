@@ -51,12 +51,12 @@ class Driver:
         self.tasks = Tasks(self.loop, self.objects, self.scheduler, self.pool, self.activity)
         self.actors = Actors(self.objects, self.scheduler, self.pool, self.activity)
         self._recovery = Recovery(self.objects, stored, self.tasks, self.actors)
-        self._summary = SummaryWriter(self)
         self.is_closed = self._has_ended = False
         self._dropped: deque[bytes] = deque()
         stored.store.before_create = self._free_dropped
         with self.loop.lock:
             self.hosts = MeshHosts(self, mesh) if mesh else LocalHosts(self, resources)
+        self._summary = SummaryWriter(self, self.hosts.write_summary)
         self.loop.start()
         self._summary.start()
 

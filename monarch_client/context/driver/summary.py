@@ -31,8 +31,8 @@ class Summarized(Protocol):
     actors: Actors
 
 
-def summary_of(driver: Summarized, *, is_open: bool) -> ContextSummary:
-    """Return the summary. With `driver.loop.lock`."""
+def summary_of(driver: Summarized, *, is_open: bool, machine: str = "") -> ContextSummary:
+    """Return the summary, with the machine of a driver outside of its job. With the loop's lock."""
     running: Counter[str] = Counter()
     if is_open:
         running.update(driver.tasks.running())
@@ -45,6 +45,7 @@ def summary_of(driver: Summarized, *, is_open: bool) -> ContextSummary:
         hosts.append(driver.stored.home)
     return ContextSummary(
         pid=os.getpid(),
+        machine=shown(machine),
         is_open=is_open,
         objects=max(0, len(driver.objects) - len(driver.actors)),
         tasks=driver.activity.rows(running),

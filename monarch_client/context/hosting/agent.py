@@ -22,6 +22,7 @@ from monarch_client.context.hosting.batches import AgentSettings, Description, O
 from monarch_client.context.hosting.local_host import LocalHost
 from monarch_client.context.hosting.loop import Loop
 from monarch_client.context.hosting.relay import PartReader, PartServer
+from monarch_client.context.hosting.summary_file import summary_file
 from monarch_client.context.objects import HostObjects
 
 
@@ -36,7 +37,13 @@ class HostAgent(Actor):  # type: ignore[misc]  # monarch has no types
     def describe_host(self) -> bytes:
         """Return the resources of this host."""
         return msgspec.msgpack.encode(
-            Description(socket.gethostname(), own_resources(None), own_gpus(), self._relay.address)
+            Description(
+                socket.gethostname(),
+                own_resources(None),
+                own_gpus(),
+                self._relay.address,
+                takes_summaries=self._relay.summary is not None,
+            )
         )
 
     @endpoint  # type: ignore[untyped-decorator]
@@ -55,9 +62,17 @@ class Relay:
         self._driver = Silence(time.monotonic())
         self._loop = Loop(self._report, self._fail)
         self._objects = HostObjects(settings.object_store_bytes, settings.spill_directory)
+        store = self._objects.store
+        self._changes = {
+            batches.ADOPT: store.adopt,
+            batches.DISCARD: store.discard,
+            batches.FORGET_COPY: store.forget_copy,
+        }
         self._parts = PartReader(self._want)
         self._part_server = PartServer(self._objects.store)
         self.address = self._objects.join_others(own_host(), settings.secret, self._parts.read)
+        # No driver on this node has the number of this process.
+        self.summary = summary_file(f"{os.getpid()}-0")
         self._host = LocalHost(self._loop, self, self._objects.address)
         self._loop.call_later(batches.BEAT_S, self._beat)
         self._loop.start()
@@ -109,21 +124,18 @@ class Relay:
             self._send(operation, number, data)
 
     def _change_objects(self, operation: int, number: int, data: bytes) -> None:
-        store = self._objects.store
-        if operation == batches.ADOPT:
-            store.adopt(data)
-        elif operation == batches.DISCARD:
-            store.discard(data)
-        elif operation == batches.FORGET_COPY:
-            store.forget_copy(data)
+        if change := self._changes.get(operation):
+            change(data)
         elif operation == batches.HOLDER_ENDED:
-            store.process_ended(number)
+            self._objects.store.process_ended(number)
         elif operation == batches.HOSTS:
             self._objects.set_hosts(msgspec.msgpack.decode(data, type=dict[str, str]))
         elif operation == batches.READ:
             self._part_server.answer(data, lambda part: self._tell(batches.PART, number, part))
-        else:
+        elif operation == batches.GIVE:
             self._parts.on_part(number, data)
+        elif operation == batches.SUMMARY and self.summary:
+            self.summary.write(data)
 
     def _want(self, number: int, request: bytes) -> None:
         self._tell(batches.WANTED, number, request)
@@ -148,6 +160,8 @@ class Relay:
     def _beat(self) -> None:
         if self._driver.lasts(time.monotonic()) > batches.AGENT_WAITS_S:
             # The driver has ended without a word; executors end with this process.
+            if self.summary:
+                self.summary.end()
             os._exit(1)
         self._port.send((self._rank, batches.encoded([])))
         self._loop.call_later(batches.BEAT_S, self._beat)

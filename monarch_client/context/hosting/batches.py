@@ -8,6 +8,8 @@ import msgspec
 FORK, SEND, CONTROL, END, KILL, REPLY, DISCONNECT, CLOSE = range(8)
 # Of these, those about the object store. The data of the first three is the id of an object.
 ADOPT, DISCARD, FORGET_COPY, HOLDER_ENDED, HOSTS, READ, GIVE = range(8, 15)
+# The summary of the context, for the runner of the host.
+SUMMARY = 15
 # Reports of the agent. Each batch, an empty one too, is a sign of life.
 CALLS, ENDED, REQUEST, DISCONNECTED, CLOSED, WANTED, PART = range(7)
 
@@ -30,6 +32,8 @@ class Description(msgspec.Struct):
     gpus: list[str]
     # For the transfers of objects; "": other hosts cannot connect to it.
     address: str = ""
+    # Whether a runner reads the summaries of contexts there.
+    takes_summaries: bool = False
 
 
 class AgentSettings(msgspec.Struct):

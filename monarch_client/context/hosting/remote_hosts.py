@@ -106,6 +106,10 @@ class RemoteHost:
         """Send a part that it has requested."""
         self._add(batches.GIVE, number, part)
 
+    def write_summary(self, summary: bytes) -> None:
+        """Replace the summary of the context."""
+        self._add(batches.SUMMARY, 0, summary)
+
     def take(self) -> list[Operation]:
         """Return the operations that were not sent."""
         operations, self._operations = self._operations, []
@@ -189,6 +193,19 @@ class RemoteHosts:
         for thread in self._threads:
             thread.start()
         self._loop.call_later(batches.BEAT_S, self._check)
+
+    @property
+    def take_summaries(self) -> bool:
+        """Whether a host has a runner that reads the summary of the context."""
+        return any(host.description.takes_summaries for host in self.hosts)
+
+    def write_summary(self, summary: bytes) -> None:
+        """Replace the summary of the context, on the first host that has a runner."""
+        with self._loop.lock:
+            for host in self.hosts:
+                if host.description.takes_summaries and not host.is_lost:
+                    host.write_summary(summary)
+                    return
 
     def close(self) -> None:
         """End the agents and their processes, and wait for that."""
@@ -279,6 +296,6 @@ def _spawned_agents(
         found = msgspec.msgpack.decode(data, type=Description)
         taken = {each.name for each, _ in made}
         host = f"{found.name} ({rank})" if found.name in taken else found.name
-        named = Description(host, found.amounts, found.gpus, found.address)
+        named = msgspec.structs.replace(found, name=host)
         made.append((named, agents.slice(rank=rank)))
     return procs, made

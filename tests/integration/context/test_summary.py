@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,9 @@ import msgspec
 import pytest
 
 from monarch_client.wire.tasks import ContextSummary
+from tests.integration.context.test_mesh import PRELUDE
+from tests.monarch_workers import MonarchWorkers
+from tests.programs import CHECKOUT
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -119,3 +123,47 @@ def test_a_job_reports_its_tasks_and_the_log_names_them(
     rows = {row.name: row for row in last.tasks}
     assert (rows["square"].finished, rows["sleep"].running) == (7, 0)
     assert [each.state for each in last.actors] == ["ended"]
+
+
+OUTSIDE = """
+import os, signal
+def nap():
+    time.sleep(600)
+say("started")
+nothing = context.create_task(nap)
+while not Path("done").exists():
+    time.sleep(0.05)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.monarch
+def test_an_agent_reports_a_driver_outside_of_the_job_and_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tasks"
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    monkeypatch.setenv("MPORTAL_TASKS_FOLDER", str(folder))
+    workers = MonarchWorkers(tmp_path, 2)
+    monkeypatch.delenv("MPORTAL_TASKS_FOLDER")
+    program = tmp_path / "program.py"
+    program.write_text(PRELUDE + OUTSIDE)
+    argv = [sys.executable, str(program), str(workers.certificates), *workers.addresses]
+
+    def summaries() -> list[ContextSummary]:
+        files = list(folder.glob("*.json"))
+        return [msgspec.json.decode(each.read_bytes(), type=ContextSummary) for each in files]
+
+    try:
+        with subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+            assert eventually(
+                lambda: [row.running for each in summaries() for row in each.tasks] == [1],
+                timeout_s=60,
+            )
+            (summary,) = summaries()
+            assert (summary.machine, summary.pid) == (socket.gethostname(), process.pid)
+            assert summary.is_open
+            (tmp_path / "done").touch()
+        assert eventually(lambda: not summaries()[0].is_open, timeout_s=60)
+    finally:
+        workers.close()

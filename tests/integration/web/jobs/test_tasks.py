@@ -71,6 +71,11 @@ def test_tasks_actors_hosts_and_failures_are_shown(viewer, attempt) -> None:
         assert words in page
 
 
+def test_a_context_outside_of_the_job_has_the_name_of_its_machine(viewer, attempt) -> None:
+    tell(attempt, report(0, context(machine="ada-laptop")))
+    assert "On ada-laptop, outside of the job, process 71:" in viewer.text(address(attempt))
+
+
 def test_names_lead_to_their_lines_in_the_log(viewer, attempt) -> None:
     rows = [count("square"), count("Counter.add"), count("Plain.add")]
     actors = [actor("steps"), actor("", kind="Plain")]
