@@ -17,6 +17,8 @@ _SESSION = {
     # up: no request is refused because another process hangs.
     "idle_in_transaction_session_timeout": 6_000,
     "lock_timeout": 10_000,
+    # No statement of the portal lasts as long as it takes to compile one.
+    "jit": "off",
     # The server's side; over a Unix socket it means nothing.
     "tcp_keepalives_idle": _IDLE_S,
     "tcp_keepalives_interval": _INTERVAL_S,

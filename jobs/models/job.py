@@ -77,7 +77,11 @@ REQUESTS_REUSE = Q(request_options__has_key="reuse") | Q(request_options__has_ke
 class Job(models.Model):
     """A submitted job: `spec` is the checked specification, `spec_source` the text as sent."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="jobs")
+    # Without the usual indexes of foreign keys, which each change of the status would write: the
+    # ones below begin with the same columns, or leave out the many rows without a value.
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="jobs", db_index=False
+    )
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=10, choices=JobKind)
     spec = models.JSONField()
@@ -101,17 +105,29 @@ class Job(models.Model):
     # `preempted_by` is the job that it was stopped for, until it starts again.
     preemptible = models.BooleanField(default=False)
     preempted_by = models.ForeignKey(
-        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="preempted"
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="preempted",
+        db_index=False,
     )
     # Jobs were preempted for it, and it has not started since.
     has_claim = models.BooleanField(default=False, db_column="is_owed")
     submitted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs"
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs", db_index=False
     )
-    rerun_of = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True)
+    rerun_of = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, db_index=False
+    )
     # The job and attempt whose driver submitted it. `parent_number` outlives the parent.
     parent = models.ForeignKey(
-        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="children"
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="children",
+        db_index=False,
     )
     parent_number = models.PositiveBigIntegerField(null=True, blank=True)
     parent_attempt = models.PositiveIntegerField(null=True, blank=True)
@@ -119,7 +135,12 @@ class Job(models.Model):
     depth = models.PositiveSmallIntegerField(default=0)
     detached = models.BooleanField(default=False)
     array = models.ForeignKey(
-        JobArray, on_delete=models.SET_NULL, related_name="jobs", null=True, blank=True
+        JobArray,
+        on_delete=models.SET_NULL,
+        related_name="jobs",
+        null=True,
+        blank=True,
+        db_index=False,
     )
     # Its index in the array, from 0, and its values.
     array_index = models.PositiveIntegerField(null=True, blank=True)
@@ -175,6 +196,14 @@ class Job(models.Model):
                 condition=Q(status=JobStatus.QUEUED) & REQUESTS_REUSE,
                 name="job_takes_kept",
             ),
+            *(
+                models.Index(
+                    fields=[other],
+                    condition=Q(**{f"{other}__isnull": False}),
+                    name=f"job_by_{other}",
+                )
+                for other in ("preempted_by", "rerun_of", "parent")
+            ),
             # What ended lately, for the overview.
             models.Index(
                 fields=["project", "-ended_at"],
@@ -191,6 +220,7 @@ class Job(models.Model):
             models.Index(fields=["project", "submitted_by", "-id"], name="job_by_user"),
             models.Index(fields=["project", "queue_name", "-id"], name="job_by_queue"),
             models.Index(fields=["project", "backend_name", "-id"], name="job_by_backend"),
+            models.Index(fields=["project", "kind", "-id"], name="job_by_kind"),
             models.Index(fields=["project", "-created_at"], name="job_by_time"),
             models.Index(
                 fields=["project", "stop_reason", "-id"],

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Exists, Max, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.urls import reverse
 
+from jobs.ground.query_plans import planned_for_values
 from jobs.limits import walltime_of
 from jobs.models import GpuUse, Job, Project, Queue, ScheduleRun
 from jobs.permissions import Actor, Verb, jobs_of, require, verbs_of
@@ -75,7 +76,8 @@ def job_table(
     if Verb.VIEW_PROJECT not in rights.verbs:
         require(actor, Verb.VIEW_PROJECT, project)
     limit = max(1, min(MAX_LIMIT, limit))
-    page = page_of(matching_jobs(actor, project, flt), order, cursor, limit)
+    with planned_for_values():
+        page = page_of(matching_jobs(actor, project, flt), order, cursor, limit)
     found = {job.pk: job for job in with_attempts(Job.objects.filter(pk__in=page.numbers))}
     return JobTable(
         rows=[job_row(found[number], rights) for number in page.numbers if number in found],
