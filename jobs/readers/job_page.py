@@ -9,7 +9,7 @@ from django.db.models import Prefetch
 from jobs import models
 from jobs.ground import clock
 from jobs.models import AttemptStage, Cluster, Job, JobDependency, LogHead
-from jobs.permissions import Actor, job_for
+from jobs.permissions import Actor, Verb, job_for
 from jobs.policies.limits import should_warn, shown_minutes_s
 from jobs.readers.clusters import ssh_command
 from jobs.readers.extended import extended
@@ -38,7 +38,7 @@ class JobPage:
     Attempts are without workers, which `readers/nodes.py` returns. `existing`: the numbers of the
     jobs before it that have not been deleted; `parent_is_there`: whether its parent has not.
     `children`: the newest of all `child_count`. `time_left`: how long it may still run, where that
-    is not long.
+    is not long. `may_open_terminal`: the job has nodes now, on which the actor may open a shell.
     """
 
     job: wire.JobDetail
@@ -48,6 +48,7 @@ class JobPage:
     children: list[ChildView]
     child_count: int
     time_left: str = ""
+    may_open_terminal: bool = False
 
     @property
     def misses_dependencies(self) -> bool:
@@ -57,7 +58,8 @@ class JobPage:
 
 def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
     """Return the page's content. NotFoundError when the actor cannot see the job."""
-    job, row = _found(actor, slug, job_id)
+    job, row, rights = _found(actor, slug, job_id)
+    may_attach = rights.allow(job, Verb.ATTACH_TO_OWN_JOB, Verb.ATTACH_TO_ANY_JOB)
     return JobPage(
         job=_detail(job, row),
         attempts=attempts_of(job, workers_of=0),
@@ -66,6 +68,7 @@ def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
         children=_children_of(job),
         child_count=job.children.count(),
         time_left=_time_left(row),
+        may_open_terminal=may_attach and job.status == JobStatus.RUNNING,
     )
 
 
@@ -76,7 +79,8 @@ def job_now(actor: Actor, slug: str, job_id: int) -> wire.Job:
 
 def job_detail(actor: Actor, slug: str, job_id: int) -> wire.JobDetail:
     """Return the job with its specification. NotFoundError: the actor cannot see it."""
-    return _detail(*_found(actor, slug, job_id))
+    job, row, _ = _found(actor, slug, job_id)
+    return _detail(job, row)
 
 
 def _detail(job: Job, row: wire.Job) -> wire.JobDetail:
@@ -90,9 +94,10 @@ def _detail(job: Job, row: wire.Job) -> wire.JobDetail:
     )
 
 
-def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, wire.Job]:
+def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, wire.Job, Rights]:
     job = job_for(actor, slug, job_id, with_attempts(Job.objects.all()))
-    return job, job_row(job, Rights.of(actor, job.project))
+    rights = Rights.of(actor, job.project)
+    return job, job_row(job, rights), rights
 
 
 def _children_of(job: Job) -> list[ChildView]:

@@ -7,6 +7,7 @@ from django.urls import path
 from jobs.web.account import settings_pages, sign_in
 from jobs.web.administration import cloud_pages, quota_pages, sharing_pages, user_pages
 from jobs.web.base import live
+from jobs.web.base.palette import palette
 from jobs.web.clusters import machines_page
 from jobs.web.jobs import (
     array_pages,
@@ -66,6 +67,7 @@ urlpatterns = [
     path("settings/clouds/check", cloud_pages.check, name="check_clouds"),
     path("settings/clouds/remove", cloud_pages.remove, name="remove_cloud"),
     path("settings/add-cloud/<slug:kind>", cloud_pages.add, name="add_cloud"),
+    path("settings/palette", palette, name="palette"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),
     path("settings/machines", machines_page.all_page, name="all_machines"),

@@ -80,7 +80,7 @@ def test_slash_focuses_the_search_field_and_question_mark_lists_the_keys(page, p
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(keys).to_be_visible()
-    assert keys.locator("kbd").all_inner_texts() == ["/", "?"]
+    assert keys.locator("kbd").all_inner_texts() == ["Ctrl K", "/", "?"]
     page.keyboard.press("Escape")
     expect(keys).to_be_hidden()
 

@@ -188,6 +188,20 @@ def dialogs(camera: Camera) -> None:
     camera.take("remove-dialog")
 
 
+def palette(camera: Camera) -> None:
+    page = camera.page
+    page.goto(f"/rl/jobs/{team.RUNNING}")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.get_by_role("combobox").wait_for()
+    camera.take("palette")
+    page.keyboard.insert_text("e")
+    page.locator("#palette").get_by_text("Jobs of rl").wait_for()
+    camera.take("palette-search")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    camera.take("keys")
+
+
 def arrays(camera: Camera, project, ada) -> None:
     array = team_queue.make_sweep(project, ada)
     camera.at(f"/rl/arrays/{array.pk}", "array", "#live-state[data-state=on]")
@@ -275,6 +289,7 @@ def test_every_page_and_state_is_fine_for_axe_and_fits_its_width(
     jobs(camera)
     schedules(camera, faults)
     dialogs(camera)
+    palette(camera)
     arrays(camera, project, ada)
     people(camera)
     projects(camera, ada)

@@ -13,6 +13,7 @@ from jobs.ground.disk_space import shortage
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may
 from jobs.readers.project_list import project_list, project_view
+from jobs.web.base import pages
 from monarch_client.wire import projects as wire
 
 LAST_PROJECT = "last_project"
@@ -28,6 +29,31 @@ class Frame:
     may_submit: bool
     administers: bool  # the installation
     shortage: str  # why nothing new begins just now; "" as a rule
+
+    @property
+    def project_pages(self) -> list[pages.PageLink]:
+        """The menu of the project."""
+        return pages.project_pages(self.project) if self.project else []
+
+    @property
+    def project_settings(self) -> list[pages.PageLink]:
+        """The tabs of the project's settings."""
+        return pages.project_settings(self.project) if self.project else []
+
+    @property
+    def pages_of_all_projects(self) -> list[pages.PageLink]:
+        """The pages about all projects of the user."""
+        return pages.pages_of_all_projects()
+
+    @property
+    def account_pages(self) -> list[pages.PageLink]:
+        """The pages of the user's own account."""
+        return pages.account_pages()
+
+    @property
+    def administration(self) -> list[pages.PageLink]:
+        """The tabs of the administration; none if the user does not administer."""
+        return pages.administration() if self.administers else []
 
 
 def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Frame:

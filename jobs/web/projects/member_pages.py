@@ -33,7 +33,6 @@ def members(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         "form": form,
         "roles": Role.choices,
         "may_manage": may(actor, Verb.MANAGE_MEMBERS, project),
-        "may_see_secrets": may(actor, Verb.LIST_SECRETS, project),
         "me": actor.user.get_username(),
     }
     return render_page(request, actor, "projects/members.html", context, project=project)

@@ -77,6 +77,5 @@ def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         "limits": limits,
         "quotas": QueueState(actor).quotas(project),
         "may_manage": may(actor, Verb.MANAGE_PROJECT, project),
-        "may_see_secrets": may(actor, Verb.LIST_SECRETS, project),
     }
     return render_page(request, actor, "projects/policies.html", context, project=project)

@@ -116,6 +116,5 @@ def _page(
         "form": form,
         "delete_form": delete_form,
         "may_manage": may(actor, Verb.MANAGE_PROJECT, project),
-        "may_see_secrets": may(actor, Verb.LIST_SECRETS, project),
     }
     return render_page(request, actor, "projects/settings.html", context, project=project)

@@ -36,7 +36,6 @@ def secrets(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         "secrets": secret_list(actor, project),
         "form": form,
         "may_manage": may(actor, Verb.MANAGE_SECRETS, project),
-        "may_see_secrets": True,
     }
     return render_page(request, actor, "projects/secrets.html", context, project=project)
 

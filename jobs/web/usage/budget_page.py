@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from jobs.actions.projects.set_budget import remove_budget, set_budget
 from jobs.models import Project
-from jobs.permissions import Actor, Verb, may, project_for, require_budget
+from jobs.permissions import Actor, project_for, require_budget
 from jobs.readers.budget import budget_view
 from jobs.statuses import OnSpent
 from jobs.web.base.access import signed_in
@@ -41,7 +41,6 @@ def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         "first": budget.begins_at,
         "budget": budget,
         "budget_percent": min(100, budget.percent or 0),
-        "may_see_secrets": may(actor, Verb.LIST_SECRETS, project),
     }
     if budget.may_set:
         context["form"] = form or BudgetForm(initial=_initial(budget))

@@ -23,6 +23,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "password"): SIGNED_IN,
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
+    ("get", "palette"): SIGNED_IN,
     ("get", "sessions"): SIGNED_IN,
     ("post", "end_own_sessions"): SIGNED_IN,
     ("get", "users"): ADMINISTRATOR,

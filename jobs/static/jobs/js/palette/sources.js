@@ -1,0 +1,50 @@
+// What the palette finds: the portal's pages, the buttons of this page, and jobs over REST.
+const FOUND_JOBS = 8;
+
+export function pageEntries() {
+  return JSON.parse(document.getElementById("palette-entries").textContent);
+}
+
+function textOf(element) {
+  return (element.dataset.command ?? element.textContent).trim().replace(/\s+/g, " ");
+}
+
+// An entry presses the button itself, so that dialogs and forms are those of the page.
+function entryOf(group, element, label = textOf(element)) {
+  return { group, label, run: () => element.click() };
+}
+
+// The buttons of the page's head, its tabs, and what is marked as a command anywhere.
+export function actionEntries() {
+  const visible = (each) => each.checkVisibility();
+  const buttons = [...document.querySelectorAll("main .actions :is(button, a)")].filter(visible);
+  const tabs = [...document.querySelectorAll("[data-tabs] a")].filter(visible);
+  const marked = [...document.querySelectorAll("[data-command]:not([hidden])")];
+  const terminal = document.querySelector("[data-terminal]")?.dataset.terminal;
+  const here = "This page";
+  return [
+    ...buttons.filter((each) => !each.dataset.command).map((each) => entryOf(here, each)),
+    ...tabs.map((each) => entryOf(here, each, `Open ${textOf(each)}`)),
+    ...(terminal ? [{ group: here, label: "Open a terminal", href: terminal }] : []),
+    ...marked.map((each) => entryOf(each.closest("main") ? here : "General", each)),
+  ];
+}
+
+// Jobs whose name contains the text, or whose number it is.
+export async function jobEntries(dialog, query, signal) {
+  const { jobs, jobPage } = dialog.dataset;
+  const q = query.trim().replace(/^#/, "");
+  if (!jobs || !q) return [];
+  const answer = await fetch(`${jobs}?${new URLSearchParams({ q, limit: FOUND_JOBS })}`, {
+    headers: { Accept: "application/json" }, signal,
+  });
+  if (!answer.ok) throw new Error(`The search failed with status ${answer.status}.`);
+  const { results } = await answer.json();
+  return results.map((job) => ({
+    group: `Jobs of ${job.project}`,
+    label: `${job.name} #${job.id}`,
+    hint: job.status_label,
+    href: `${jobPage}/${job.id}`,
+    isJob: true,
+  }));
+}
