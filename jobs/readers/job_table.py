@@ -184,6 +184,7 @@ def _what_may_be_done(
         and walltime is not None
         and rights.allow(job, Verb.EXTEND_OWN_JOB, Verb.EXTEND_ANY_JOB),
         "can_rerun": Verb.RERUN_JOB in rights.verbs,
+        "can_label": Verb.LABEL_JOB in rights.verbs,
         "can_delete": Verb.DELETE_JOB in rights.verbs and status.is_final,
     }
 

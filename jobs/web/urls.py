@@ -144,6 +144,7 @@ urlpatterns = [
     path(f"{_JOB}/release", job_actions.release, name="release"),
     path(f"{_JOB}/prioritize", job_actions.prioritize, name="prioritize"),
     path(f"{_JOB}/extend", job_actions.extend, name="extend"),
+    path(f"{_JOB}/annotate", job_actions.annotate, name="annotate"),
     path(f"{_JOB}/rerun", job_actions.rerun, name="rerun"),
     path(
         f"{_JOB}/sessions/<int:session_id>/end", job_actions.end_gateway_session, name="end_session"

@@ -75,6 +75,7 @@ class Job:
     can_prioritize: bool
     can_extend: bool
     can_rerun: bool
+    can_label: Annotated[bool, Meta(description="Labels and note.")] = False
     can_delete: bool
     url: Annotated[str, Meta(description="The job's page.")]
 

@@ -29,7 +29,6 @@ def ways(page: str = "", command: str = "", why: str = "") -> Ways:
 
 
 UPLOADS = "a page takes the folder with the job that it is for"
-LABELS = "the page of the job shows them"
 IN_A_BROWSER = "a sign-in, or a choice that a browser keeps"
 
 WAYS: dict[tuple[str, str], Ways] = {
@@ -91,7 +90,7 @@ WAYS: dict[tuple[str, str], Ways] = {
         "admin cloud add kubernetes, admin cloud add lambda, admin cloud add slurm",
     ),
     ("delete", "cloud_entry"): ways("remove_cloud", "admin cloud remove"),
-    ("patch", "job"): ways("", "label, note", LABELS),
+    ("patch", "job"): ways("annotate", "label, note"),
     ("put", "template"): ways("edit_template", "template save"),
     ("delete", "template"): ways("delete_template", "template rm"),
     ("post", "template_run"): ways("template", "template run"),

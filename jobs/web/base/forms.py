@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 
+from jobs.actions.jobs.annotate import NOTE_LIMIT
 from jobs.actions.jobs.extend import MOST_S
 from jobs.models import User
 from jobs.statuses import CatchUpPolicy, OverlapPolicy, Role
 from monarch_client.spec.durations import seconds_in
+from monarch_client.spec.label_keys import changes_in
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 if TYPE_CHECKING:
@@ -163,6 +165,51 @@ class ExtendForm(forms.Form):
         if seconds is None or not 1 <= seconds <= MOST_S:
             raise forms.ValidationError("Enter a duration such as 90m or 2h.")
         return seconds
+
+
+class AnnotateForm(forms.Form):
+    """The labels and note of a job, and those that the form was filled with.
+
+    Only differences between the two are changes: what others changed meanwhile stays.
+    """
+
+    labels = forms.CharField(required=False, max_length=4000)
+    shown_labels = forms.CharField(required=False, max_length=4000)
+    note = forms.CharField(required=False, max_length=2 * NOTE_LIMIT)
+    shown_note = forms.CharField(required=False, max_length=2 * NOTE_LIMIT)
+
+    def clean_labels(self) -> dict[str, str | None]:
+        """Return the labels by name."""
+        return _labels_in(self.cleaned_data["labels"])
+
+    def clean_shown_labels(self) -> dict[str, str | None]:
+        """Return the labels that the form was filled with."""
+        return _labels_in(self.cleaned_data["shown_labels"])
+
+    @property
+    def label_changes(self) -> dict[str, str | None]:
+        """The changed labels; None removes one."""
+        typed, shown = self.cleaned_data["labels"], self.cleaned_data["shown_labels"]
+        changes = {name: value for name, value in typed.items() if shown.get(name) != value}
+        return changes | {name: None for name in shown if name not in typed}
+
+    @property
+    def new_note(self) -> str | None:
+        """The changed note; None if it is the one that was shown."""
+        typed, shown = (
+            self.cleaned_data[name].replace("\r\n", "\n") for name in ("note", "shown_note")
+        )
+        return None if typed == shown else typed
+
+
+def _labels_in(text: str) -> dict[str, str | None]:
+    """Return the labels in a text such as `team=rl, draft`; `name-` removes one."""
+    words = [word.strip() for word in text.split(",")]
+    written = (word if "=" in word or word.endswith("-") else f"{word}=" for word in words if word)
+    try:
+        return changes_in(written)
+    except ValueError as error:
+        raise forms.ValidationError(str(error)) from error
 
 
 class PriorityForm(forms.Form):

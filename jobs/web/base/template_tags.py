@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -315,6 +315,15 @@ def job_links(html: SafeString, projects: dict[int, str]) -> SafeString:
         return f'<a href="{address}">{found[0]}</a>'
 
     return mark_safe(NAMED_JOB.sub(link, html))  # noqa: S308 - escaped before
+
+
+@register.simple_tag
+def label_text(labels: Mapping[str, str]) -> str:
+    """Return labels as people write them: `team=rl, draft`."""
+    # A name that ends like a removal keeps its sign.
+    return ", ".join(
+        f"{name}={value}" if value or name.endswith("-") else name for name, value in labels.items()
+    )
 
 
 @register.simple_tag

@@ -83,7 +83,7 @@ WORDINGS = {
         "Label",
         "Write name=value to set a label and name- to remove it, separated by commas.",
         "labeled",
-        lambda _: True,
+        lambda job: job.can_label,
     ),
     BulkAction.DELETE: Wording(
         "Delete",

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jobs.actions.attempts.open_gateway import end_session
+from jobs.actions.jobs.annotate import label_job, set_note
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.extend import extend_job
@@ -19,9 +20,16 @@ from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.actions.jobs.rerun import rerun_job
 from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
 from jobs.models import Job
-from jobs.permissions import Actor, job_for, require_extend, require_prioritize
+from jobs.permissions import (
+    Actor,
+    Verb,
+    job_for,
+    require,
+    require_extend,
+    require_prioritize,
+)
 from jobs.web.base.access import attempt_action, signed_in
-from jobs.web.base.forms import ExtendForm, PriorityForm
+from jobs.web.base.forms import AnnotateForm, ExtendForm, PriorityForm
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 
@@ -58,6 +66,25 @@ def prioritize(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> Ht
         return redirect("web:job", slug=slug, job_id=job_id)
     priority = form.cleaned_data["priority"]
     return _do(request, actor, job, lambda who, what: prioritize_job(who, what, priority))
+
+
+@require_POST
+@signed_in
+def annotate(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Change labels and the note of the job to those of the form, and stay on its page."""
+    job = job_for(actor, slug, job_id)
+    require(actor, Verb.LABEL_JOB, job.project)
+    form = AnnotateForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(e for errors in form.errors.values() for e in errors))
+        return redirect("web:job", slug=slug, job_id=job_id)
+
+    def apply(actor: Actor, job: Job) -> Job:
+        if form.label_changes:
+            label_job(actor, job, form.label_changes)
+        return job if form.new_note is None else set_note(actor, job, form.new_note)
+
+    return _do(request, actor, job, apply)
 
 
 @require_POST

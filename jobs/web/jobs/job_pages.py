@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from jobs.actions.jobs.annotate import NOTE_LIMIT
 from jobs.permissions import Actor, job_for, project_for
 from jobs.readers.job_history import job_history
 from jobs.readers.job_page import JobPage, job_page
@@ -119,6 +120,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "lowest_priority": LOWEST_PRIORITY,
         "highest_priority": HIGHEST_PRIORITY,
         "extensions": EXTENSIONS,
+        "note_limit": NOTE_LIMIT,
         "extension_key": secrets.token_hex(8),
         "evidence": Evidence(_evidence(shown, events)),
         "events": events,

@@ -140,6 +140,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "release"): "maintainer",  # as above
     ("post", "prioritize"): "maintainer",  # as above
     ("post", "extend"): "maintainer",  # as above
+    ("post", "annotate"): "member",
     ("post", "rerun"): "member",
     ("post", "delete"): "maintainer",
 }

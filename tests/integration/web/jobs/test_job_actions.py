@@ -159,3 +159,32 @@ def test_a_page_says_when_a_jobs_time_is_almost_over(member, project):
     assert "Stops in" not in member.text(f"/rl/jobs/{job.pk}")
     job.attempts.update(run_started_at=clock.now() - timedelta(minutes=110, seconds=2))
     assert "Stops in 10 min" in member.text(f"/rl/jobs/{job.pk}")
+
+
+def test_labels_and_the_note_are_edited_on_the_page(member, viewer, project):
+    job = make_job(project, labels={"team": "rl", "old": ""}, note="first")
+    page = member.get(f"/rl/jobs/{job.pk}").content.decode()
+    assert 'value="old, team=rl"' in page
+    assert 'id="annotate-button"' in page
+    assert 'id="annotate-button"' not in viewer.get(f"/rl/jobs/{job.pk}").content.decode()
+    # Another user adds a label and changes the note while the form is open.
+    Job.objects.filter(pk=job.pk).update(labels={**job.labels, "new": "1"}, note="second")
+    shown = {"shown_labels": "old, team=rl", "shown_note": "first"}
+    form = {**shown, "labels": "team=vision, sweep", "note": "first"}
+    response = member.post(f"/rl/jobs/{job.pk}/annotate", form)
+    assert response["Location"] == f"/rl/jobs/{job.pk}"
+    job.refresh_from_db()
+    assert job.labels == {"team": "vision", "sweep": "", "new": "1"}
+    assert job.note == "second"
+    member.post(f"/rl/jobs/{job.pk}/annotate", {**form, "note": "line 1\r\nline 2"})
+    job.refresh_from_db()
+    assert job.note == "line 1\nline 2"
+
+
+def test_a_wrong_label_is_explained_on_the_page(member, project):
+    job = make_job(project, note="kept")
+    form = {"labels": "te am", "note": "lost"}
+    page = text_of(member.post(f"/rl/jobs/{job.pk}/annotate", form, follow=True))
+    assert "up to 63 letters" in page
+    job.refresh_from_db()
+    assert (job.labels, job.note) == ({}, "kept")
