@@ -22,13 +22,14 @@ from jobs.readers.program_metrics import SeriesChoice, program_metrics
 from jobs.web.base import figures
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.hosts_tab import number_in
-from jobs.web.jobs.rank_charts import (
+from jobs.web.jobs.line_charts import (
     Kind,
-    RankChart,
-    RankSeries,
+    LineChart,
+    LineSeries,
     Window,
+    line_chart,
     number,
-    rank_chart,
+    rank_series,
     window_of,
 )
 from monarch_client.wire.metrics import ProgramMetrics, Series
@@ -166,26 +167,26 @@ class _View:
 
 
 def _charts(
-    kinds: list[tuple[Kind, list[RankSeries]]], window: Window | None, view: _View
-) -> list[RankChart]:
+    kinds: list[tuple[Kind, list[LineSeries]]], window: Window | None, view: _View
+) -> list[LineChart]:
     if window is None:
         return []
     at = None if view.at_ms is None else view.at_ms / _MS
-    charts = (rank_chart(kind, series, window, at) for kind, series in kinds)
+    charts = (line_chart(kind, series, window, at) for kind, series in kinds)
     return [chart for chart in charts if chart]
 
 
-def _program_kinds(found: ProgramMetrics, by: str) -> list[tuple[Kind, list[RankSeries]]]:
-    by_name: dict[str, list[RankSeries]] = defaultdict(list)
+def _program_kinds(found: ProgramMetrics, by: str) -> list[tuple[Kind, list[LineSeries]]]:
+    by_name: dict[str, list[LineSeries]] = defaultdict(list)
     for each in found.series:
         xs = [float(step) for step in each.steps] if by == STEP else each.t
-        by_name[each.name].append(RankSeries(each.rank, xs, each.values))
+        by_name[each.name].append(rank_series(each.rank, xs, each.values))
     return [(Kind(name, number), series) for name, series in by_name.items()]
 
 
-def _host_kinds(series: list[Series]) -> list[tuple[Kind, list[RankSeries]]]:
+def _host_kinds(series: list[Series]) -> list[tuple[Kind, list[LineSeries]]]:
     share, traffic = figures.percent, figures.rate
-    kinds: list[tuple[Kind, list[RankSeries]]] = [
+    kinds: list[tuple[Kind, list[LineSeries]]] = [
         (Kind("GPU use", share, 100, of_host=True), []),
         (Kind("GPU memory", share, 100, of_host=True), []),
         (Kind("Processor", share, 100, of_host=True), []),
@@ -204,7 +205,7 @@ def _host_kinds(series: list[Series]) -> list[tuple[Kind, list[RankSeries]]]:
             columns.net_out,
         )
         for (_, lines), line in zip(kinds, values, strict=True):
-            lines.append(RankSeries(each.rank, columns.t, line))
+            lines.append(rank_series(each.rank, columns.t, line))
     return kinds
 
 

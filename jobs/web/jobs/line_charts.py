@@ -1,4 +1,4 @@
-"""Charts of one value on all ranks: the geometry of SVGs, and a summary in text. Pure."""
+"""Charts of one value on all ranks or runs: the geometry of SVGs, and a summary in text. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Words = Callable[[float | None], str]
 
 
 @dataclass(frozen=True, slots=True)
-class RankSeries:
-    """The values of one rank, in the order of `xs`."""
+class LineSeries:
+    """The values of one rank or run, in the order of `xs`. `number` chooses its color."""
 
-    rank: int
+    name: str
+    number: int
     xs: Sequence[float]
     values: Sequence[float | None]
 
@@ -41,10 +42,10 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class RankLine:
-    """The line of one rank. `marked`: its value at the marked moment."""
+class ChartLine:
+    """The line of one series. `marked`: its value at the marked moment."""
 
-    rank: int
+    name: str
     color: int
     segments: list[str]
     now: str
@@ -52,18 +53,19 @@ class RankLine:
 
 
 @dataclass(frozen=True, slots=True)
-class RankChart:
-    """One chart. `mark`: the position of the marked moment."""
+class LineChart:
+    """One chart. `mark`: the position of the marked moment; `of_lines`: the word for its lines."""
 
     title: str
-    lines: list[RankLine]
+    of_lines: str
+    lines: list[ChartLine]
     rows: list[Tick]
     window: Window
     mark: float | None
     summary: str
 
     @property
-    def named(self) -> list[RankLine]:
+    def named(self) -> list[ChartLine]:
         """Return the lines to name beside the chart; of many, none."""
         return self.lines if len(self.lines) <= MOST_NAMED else []
 
@@ -73,36 +75,44 @@ class Kind:
     """The kind of a chart: its title, the format of its numbers, and the top of its axis.
 
     `top` None: what the values need. `of_host`: its axis begins at 0, and a long pause ends a line.
+    `from_zero`: its axis begins at 0. `of_lines`: the word for its lines.
     """
 
     title: str
     say: Words
     top: float | None = None
     of_host: bool = False
+    from_zero: bool = False
+    of_lines: str = "ranks"
 
 
-def window_of(series: Sequence[RankSeries]) -> Window | None:
+def rank_series(rank: int, xs: Sequence[float], values: Sequence[float | None]) -> LineSeries:
+    """Return the values of one rank."""
+    return LineSeries(f"rank {rank}", rank, xs, values)
+
+
+def window_of(series: Sequence[LineSeries]) -> Window | None:
     """Return the window that shows all series; None without any value."""
     ends = [x for each in series if each.xs for x in (min(each.xs), max(each.xs))]
     return Window(min(ends), max(ends)) if ends else None
 
 
-def rank_chart(
-    kind: Kind, series: Sequence[RankSeries], window: Window, at: float | None = None
-) -> RankChart | None:
-    """Return the chart of a value on all ranks; None if no rank has a value."""
+def line_chart(
+    kind: Kind, series: Sequence[LineSeries], window: Window, at: float | None = None
+) -> LineChart | None:
+    """Return the chart of a value; None if no series has one."""
     known = [each for each in series if any(value is not None for value in each.values)]
     if not known:
         return None
     values = [value for each in known for value in each.values if value is not None]
     low, high = (0.0, kind.top) if kind.top else _axis(min(values), max(values))
-    if kind.of_host:
+    if kind.of_host or kind.from_zero:
         low = 0.0
     is_marked = at is not None and window.low <= at <= window.high
     lines = [
-        RankLine(
-            rank=each.rank,
-            color=each.rank % COLORS,
+        ChartLine(
+            name=each.name,
+            color=each.number % COLORS,
             segments=_segments(each, window, low, high, breaks=kind.of_host),
             now=kind.say(_last(each.values)),
             marked=kind.say(_at(each, at)) if at is not None and is_marked else "",
@@ -111,7 +121,8 @@ def rank_chart(
     ]
     rows = [Tick(_y(value, low, high), kind.say(value)) for value in (low, (low + high) / 2, high)]
     mark = window.x(at) if at is not None and is_marked else None
-    return RankChart(kind.title, lines, rows, window, mark, _summary(kind, known, values))
+    summary = _summary(kind, known, values)
+    return LineChart(kind.title, kind.of_lines, lines, rows, window, mark, summary)
 
 
 def number(value: float | None) -> str:
@@ -132,7 +143,7 @@ def _y(value: float, low: float, high: float) -> float:
 
 
 def _segments(
-    series: RankSeries, window: Window, low: float, high: float, *, breaks: bool
+    series: LineSeries, window: Window, low: float, high: float, *, breaks: bool
 ) -> list[str]:
     steps = [after - before for before, after in pairwise(series.xs)]
     gap = max(_LEAST_GAP_S, 4 * median(steps)) if breaks and steps else None
@@ -154,7 +165,7 @@ def _last(values: Sequence[float | None]) -> float | None:
     return next((value for value in reversed(values) if value is not None), None)
 
 
-def _at(series: RankSeries, at: float) -> float | None:
+def _at(series: LineSeries, at: float) -> float | None:
     """Return the last value at or before a moment."""
     before = [
         value
@@ -164,11 +175,11 @@ def _at(series: RankSeries, at: float) -> float | None:
     return before[-1] if before else None
 
 
-def _summary(kind: Kind, series: Sequence[RankSeries], values: Sequence[float]) -> str:
-    ranks = f"rank {series[0].rank}" if len(series) == 1 else f"{len(series)} ranks"
+def _summary(kind: Kind, series: Sequence[LineSeries], values: Sequence[float]) -> str:
+    of_what = series[0].name if len(series) == 1 else f"{len(series)} {kind.of_lines}"
     range_shown = f"lowest {kind.say(min(values))}, highest {kind.say(max(values))}"
     last = ""
     if len(series) <= MOST_NAMED:
-        lasts = (f"rank {each.rank} {kind.say(_last(each.values))}" for each in series)
+        lasts = (f"{each.name} {kind.say(_last(each.values))}" for each in series)
         last = f"; last: {', '.join(lasts)}"
-    return f"{kind.title} of {ranks}: {range_shown}{last}."
+    return f"{kind.title} of {of_what}: {range_shown}{last}."

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from jobs.web.jobs.charts import BOTTOM, LEFT, RIGHT, TOP
-from jobs.web.jobs.rank_charts import Kind, RankSeries, Window, number, rank_chart, window_of
+from jobs.web.jobs.line_charts import Kind, Window, line_chart, number, rank_series, window_of
 
 LOSS = Kind("loss", number)
 
 
 def test_all_ranks_share_the_axes():
-    series = [RankSeries(0, [0, 10], [1.0, 3.0]), RankSeries(1, [5, 20], [None, -1.0])]
+    series = [rank_series(0, [0, 10], [1.0, 3.0]), rank_series(1, [5, 20], [None, -1.0])]
     window = window_of(series)
     assert window == Window(0, 20)
-    chart = rank_chart(LOSS, series, window)
+    chart = line_chart(LOSS, series, window)
     assert chart is not None
     first, second = chart.lines
     assert first.segments[0].startswith(f"{LEFT},")
@@ -23,24 +23,24 @@ def test_all_ranks_share_the_axes():
 
 
 def test_values_that_are_not_finite_and_long_pauses_are_gaps():
-    steps = [RankSeries(0, [1, 2, 3, 4], [1.0, None, 2.0, 3.0])]
-    chart = rank_chart(LOSS, steps, Window(1, 4))
+    steps = [rank_series(0, [1, 2, 3, 4], [1.0, None, 2.0, 3.0])]
+    chart = line_chart(LOSS, steps, Window(1, 4))
     assert chart is not None and len(chart.lines[0].segments) == 2
-    times = [RankSeries(0, [0, 10, 20, 500, 510], [1.0] * 5)]
+    times = [rank_series(0, [0, 10, 20, 500, 510], [1.0] * 5)]
     for breaks, parts in ((True, 2), (False, 1)):
-        chart = rank_chart(Kind("CPU", number, 100, of_host=breaks), times, Window(0, 510))
+        chart = line_chart(Kind("CPU", number, 100, of_host=breaks), times, Window(0, 510))
         assert chart is not None and len(chart.lines[0].segments) == parts
 
 
 def test_the_marked_moment_has_the_last_value_before_it():
-    series = [RankSeries(0, [0, 10, 20], [1.0, 2.0, 3.0])]
-    chart = rank_chart(LOSS, series, Window(0, 20), at=15)
+    series = [rank_series(0, [0, 10, 20], [1.0, 2.0, 3.0])]
+    chart = line_chart(LOSS, series, Window(0, 20), at=15)
     assert chart is not None
     assert (chart.lines[0].marked, chart.mark) == ("2", LEFT + (RIGHT - LEFT) * 0.75)
-    beside = rank_chart(LOSS, series, Window(0, 20), at=25)
+    beside = line_chart(LOSS, series, Window(0, 20), at=25)
     assert beside is not None and (beside.mark, beside.lines[0].marked) == (None, "")
 
 
 def test_there_is_no_chart_without_a_value():
-    assert rank_chart(LOSS, [RankSeries(0, [1], [None])], Window(0, 1)) is None
-    assert window_of([RankSeries(0, [], [])]) is None
+    assert line_chart(LOSS, [rank_series(0, [1], [None])], Window(0, 1)) is None
+    assert window_of([rank_series(0, [], [])]) is None
