@@ -113,6 +113,20 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
     return [_merged(points[begin : begin + size]) for begin in range(0, len(points), size)]
 
 
+def joined(histories: Sequence[Sequence[Point]]) -> list[Point]:
+    """Return the histories of successive attempts as one.
+
+    A later attempt replaces the steps that it repeats.
+    """
+    points: list[Point] = []
+    for history in histories:
+        if history:
+            begin = history[0][_STEP_OF_POINT]
+            points = [point for point in points if point[_STEP_OF_POINT] < begin]
+            points += history
+    return points
+
+
 def within(points: Sequence[Point], low: float, high: float, *, by_step: bool) -> list[Point]:
     """Return the points of a window of steps, or of time; both ends included."""
     place = _STEP_OF_POINT if by_step else _AT

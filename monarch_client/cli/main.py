@@ -42,6 +42,8 @@ class PortalGroup(LazyGroup):
             "logs": "logs:logs",
             "top": "top:top",
             "metrics": "program_metrics:metrics",
+            "history": "runs:history",
+            "compare": "runs:compare",
             "meshes": "meshes:meshes",
             "stacks": "stacks:stacks",
             "wait": "waiting:wait_command",

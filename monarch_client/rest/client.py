@@ -23,6 +23,7 @@ from monarch_client.rest.gateway_calls import GatewayCalls
 from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.project_calls import ProjectCalls
 from monarch_client.rest.queue_calls import QueueCalls
+from monarch_client.rest.run_calls import RunCalls
 from monarch_client.rest.schedule_calls import ScheduleCalls
 from monarch_client.rest.template_calls import TemplateCalls
 from monarch_client.rest.user_calls import UserCalls
@@ -40,6 +41,7 @@ class PortalClient(
     MachineCalls,
     ProjectCalls,
     QueueCalls,
+    RunCalls,
     ScheduleCalls,
     UserCalls,
     TemplateCalls,

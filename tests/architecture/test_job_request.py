@@ -15,7 +15,9 @@ READERS_OF_SPECIFICATIONS = {
     "jobs/actions/jobs/arrays.py": "runs it again",
     "jobs/actions/jobs/rerun.py": "runs it again",
     "jobs/actions/jobs/submit.py": "completes a child that serves its driver",
+    "jobs/readers/comparison.py": "shows differences",
     "jobs/readers/job_page.py": "shows it",
+    "jobs/readers/runs.py": "shows the code that it names",
     "jobs/reconcilers/prices.py": "passes it to the backend",
     "jobs/reconcilers/provisioning.py": "passes it to the backend",
 }

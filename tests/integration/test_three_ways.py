@@ -124,6 +124,8 @@ READS = frozenset(
             "top",
             "meshes",
             "metrics",
+            "history",
+            "compare",
             "wait",
             "array get",
             "sync",

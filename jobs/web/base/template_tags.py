@@ -317,6 +317,12 @@ def job_links(html: SafeString, projects: dict[int, str]) -> SafeString:
     return mark_safe(NAMED_JOB.sub(link, html))  # noqa: S308 - escaped before
 
 
+@register.filter
+def diff_kind(line: str) -> str:
+    """Return whether a line of a difference is `added` or `removed`; empty if neither."""
+    return {"+": "added", "-": "removed"}.get(line[:1], "")
+
+
 @register.simple_tag
 def label_text(labels: Mapping[str, str]) -> str:
     """Return labels as people write them: `team=rl, draft`."""

@@ -76,7 +76,9 @@ def annotate(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> Http
     require(actor, Verb.LABEL_JOB, job.project)
     form = AnnotateForm(request.POST)
     if not form.is_valid():
-        messages.error(request, " ".join(e for errors in form.errors.values() for e in errors))
+        messages.error(
+            request, " ".join(str(error) for errors in form.errors.values() for error in errors)
+        )
         return redirect("web:job", slug=slug, job_id=job_id)
 
     def apply(actor: Actor, job: Job) -> Job:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -15,9 +14,7 @@ from jobs.permissions import Actor, project_for
 from jobs.readers.launch_plan import plan_job
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.submit_page import earlier_source
-
-# Finding differences can take the square of the lines.
-_MOST_LINES, _MOST_CHARACTERS = 2_000, 64 * 1024
+from monarch_client.spec.difference import changed_lines
 
 
 @require_POST
@@ -36,19 +33,5 @@ def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     else:
         context["plan"] = plan_job(actor, project, checked)
         if earlier:
-            context |= {"earlier": earlier, "changes": _changes(before, source)}
+            context |= {"earlier": earlier, "changes": changed_lines(before, source)}
     return render(request, "jobs/_plan.html", context)
-
-
-def _changes(before: str, after: str) -> list[tuple[str, str]] | None:
-    """Return the changed lines with one around them, each as (`added`, `removed` or ``, text).
-
-    None: a text is too long to compare.
-    """
-    for text in (before, after):
-        if len(text) > _MOST_CHARACTERS or text.count("\n") > _MOST_LINES:
-            return None
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
-    kinds = {"+": "added", "-": "removed"}
-    # The first two name the files.
-    return [(kinds.get(line[:1], ""), line) for line in [*lines][2:]]

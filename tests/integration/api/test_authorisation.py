@@ -64,6 +64,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "validate"): "member",
     ("post", "batch"): "member",
     ("post", "bulk"): "member",
+    ("get", "history"): "viewer",
+    ("get", "compare"): SIGNED_IN,  # only jobs that the caller may see: test_runs
     ("get", "views"): "viewer",
     ("post", "views"): "member",
     ("delete", "view"): "member",  # one of the own: test_views
@@ -170,6 +172,8 @@ BODIES = {
     ("post", "bulk"): {"action": "cancel", "jobs": [1]},
     ("put", "secret"): {"value": "x"},
 }
+# Parameters that operations cannot do without.
+QUERIES = {("get", "history"): {"name": "hello"}}
 # What they request is made up.
 NOT_THERE = {
     ("delete", "view"),
@@ -262,7 +266,8 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "template_name": "grid",
     }
     path = re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), route_of(name))
-    response = caller.send(method.upper(), f"/{path}", BODIES.get(operation, {}))
+    query, body = QUERIES.get(operation), BODIES.get(operation, {})
+    response = caller.send(method.upper(), f"/{path}", body, query_params=query)
     if response.streaming:
         response.close()
     return int(response.status_code)

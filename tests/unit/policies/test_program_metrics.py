@@ -11,6 +11,7 @@ from jobs.policies.program_metrics import (
     MOST_POINTS,
     MOST_RECENT,
     History,
+    joined,
     report_of,
     thinned,
 )
@@ -90,3 +91,10 @@ def test_values_that_are_not_finite_do_not_change_means():
     assert (history.lowest, history.highest) == (1.0, 3.0)
     assert thinned(history.recent, 1) == [[0.0, 0, 4, 2.0]]
     assert thinned(history_of([1e308, 1e308]).recent, 1)[0][3] is None
+
+
+def test_a_later_attempt_replaces_the_steps_that_it_repeats():
+    first = [[float(step), step, 1, 1.0] for step in range(1, 6)]
+    second = [[float(10 + step), step, 1, 2.0] for step in range(4, 8)]
+    assert joined([]) == joined([[]]) == []
+    assert joined([first, [], second]) == [*first[:3], *second]
