@@ -53,11 +53,13 @@ class PortalProcess:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def mportal(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def mportal(
+        self, *arguments: str, cwd: Path = CHECKOUT, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run the command line as the portal's first user."""
         mportal = str(Path(sys.executable).with_name("mportal"))
         account = {"MPORTAL_URL": self.url, "MPORTAL_TOKEN": self.token}
-        return self._run([mportal, *arguments], **{**account, **environment})
+        return self._run([mportal, *arguments], cwd, **{**account, **environment})
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a `manage.py` command on this portal's data."""
@@ -122,10 +124,12 @@ class PortalProcess:
         for record in local.glob("*/cluster.json"):
             backend.tear_down(record.parent.name)
 
-    def _run(self, argv: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, argv: list[str], cwd: Path = CHECKOUT, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             argv,
-            cwd=CHECKOUT,
+            cwd=cwd,
             env={**self.environment, **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -17,7 +17,8 @@ from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE,
 from monarch_client.cli.jobs import project_option
 from monarch_client.cli.progress import Progress
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.submit import SPEC_FILE, Submission, given, job_envs, meshes_of
+from monarch_client.cli.submission import Submission, given
+from monarch_client.cli.submit import SPEC_FILE, job_envs, meshes_of
 from monarch_client.cli.terminal import complain, say, tell
 from monarch_client.errors import ClientError, InvalidSpecErrors, UnreachableError
 from monarch_client.gateway.opening import FOLDER_VARIABLE, JOB_VARIABLE, find_job

@@ -40,6 +40,11 @@ class Output:
     form: str = "table"
     quiet: bool = False
 
+    @property
+    def is_for_people(self) -> bool:
+        """Whether it is a table, and not output for programs."""
+        return self.form == "table" and not self.quiet
+
     def rows(
         self, rows: Sequence[Any], columns: Mapping[str, Callable[[Any], str]], *, key: str = "id"
     ) -> None:

@@ -5,29 +5,30 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import yaml
 
-from monarch_client.cli.arrays import array_summary
 from monarch_client.cli.exit_codes import BAD_REQUEST
-from monarch_client.cli.folders import Folders, Sender, Travels
-from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import COLUMNS, project_option
 from monarch_client.cli.output import Output, output_options
-from monarch_client.cli.plans import show_plan
+from monarch_client.cli.own_values import (
+    COMMAND_LINE,
+    command_words,
+)
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.spec_text import excerpt
+from monarch_client.cli.submission import Submission, given
 from monarch_client.cli.terminal import say, tell
-from monarch_client.errors import InvalidSpecErrors, SpecError
-from monarch_client.spec import JobSpec
+from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec.documents import Document, documents_in
-from monarch_client.spec.text_edits import set_key
-from monarch_client.wire.jobs import Job
+from monarch_client.spec.project_files import (
+    PORTAL_YAML,
+    PYPROJECT,
+    project_defaults,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,21 +87,38 @@ def submit(session: Session, /, **options: Any) -> None:
     """
     named = options.pop("named")
     sources = (*options.pop("files"), *([named] if named else []))
-    if not sources:
-        raise click.UsageError("Which file? Such as: mportal submit job.yaml")
     is_verbose = options.pop("is_verbose")
     submissions = [
-        each for source in sources for each in _submissions(session, source, is_verbose=is_verbose)
+        each
+        for source in sources or [_project_file()]
+        for each in _submissions(session, source, is_verbose=is_verbose)
     ]
     send(session, submissions, **options)
 
 
+def _project_file() -> str:
+    """Return the file of the current folder that describes its job."""
+    if Path(PORTAL_YAML).is_file():
+        return PORTAL_YAML
+    if project_defaults(Path.cwd()).values:
+        return PYPROJECT
+    raise click.UsageError(
+        f"Which file? Such as: mportal submit job.yaml. Without one the folder needs a "
+        f"{PORTAL_YAML}, or a {PYPROJECT} with [tool.mportal]."
+    )
+
+
 def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator[Submission]:
-    with click.open_file(source, encoding="utf-8", errors="replace") as file:
-        text = file.read()
     base = Path.cwd() if source == "-" else Path(source).parent
-    for document in documents_in(text):
-        yield Submission(session, document, source, base, is_verbose=is_verbose)
+    documents = [Document("")]
+    if Path(source).name != PYPROJECT:
+        with click.open_file(source, encoding="utf-8", errors="replace") as file:
+            documents = documents_in(file.read())
+    defaults = project_defaults(base)
+    for document in documents:
+        yield Submission(
+            session, document, source, base, is_verbose=is_verbose, defaults=defaults
+        )
 
 
 def send(
@@ -109,11 +127,17 @@ def send(
     *,
     is_dry: bool,
     is_estimate: bool,
+    is_run: bool = False,
     **options: Any,
 ) -> None:
-    """Submit the specifications together; or list their files, or show their launch plans."""
+    """Submit the specifications together; or list their files, or show their launch plans.
+
+    A dry `is_run` shows the launch plan as well, if there is a portal that makes one.
+    """
     if is_dry:
-        _show_travels(submissions, options["envs"], options["output"])
+        _show_travels(submissions, options)
+        if is_run and not is_estimate and options["output"].is_for_people:
+            submissions[0].plan_if_possible(**options)
     if is_estimate:
         options.pop("follow")
         for submission in submissions:
@@ -126,12 +150,16 @@ def send(
         _make_all(session, submissions, **options)
 
 
-def _show_travels(submissions: Sequence[Submission], envs: dict[str, str], output: Output) -> None:
+def _show_travels(submissions: Sequence[Submission], options: Mapping[str, Any]) -> None:
     """List the files that would travel, without connecting to a portal."""
+    output: Output = options["output"]
+    envs = options["envs"]
     found = [travels for submission in submissions for travels in submission.travels(envs)]
-    if output.form != "table" or output.quiet:
+    if not output.is_for_people:
         output.rows(found, {}, key="paths")
     else:
+        for submission in submissions:
+            submission.show_values(options)
         say("\n".join(each.listing for each in found) or "No folder of this machine travels.")
     tell("Nothing was submitted.")
 
@@ -190,8 +218,12 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
     The exit code is the job's; Ctrl-C leaves the job running. With --mesh the command is the
     driver and runs once.
     """
+    here = Path.cwd()
+    defaults = project_defaults(here)
+    words = command_words(command, here)
+    name = None if ("name",) in defaults.values else _name_of(command[0])
     spec = {
-        "name": _name_of(command[0]),
+        "name": name,
         "num_nodes": options.pop("num_nodes"),
         "workdir": options.pop("workdir"),
         "resources": given(
@@ -201,133 +233,12 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
         ),
         "setup": options.pop("setup"),
         # One argument is a line for the shell, as with ssh; several are words.
-        "run": command[0] if len(command) == 1 else shlex.join(command),
+        "run": words[0] if len(words) == 1 else shlex.join(words),
         "portal": given(meshes=meshes_of(options.pop("meshes"))),
     }
     text = yaml.safe_dump(given(**spec), sort_keys=False, allow_unicode=True)
-    made = Submission(session, Document(text), "the command", Path.cwd())
-    send(session, [made], **options)
-
-
-class Submission:
-    """A specification on its way to a portal."""
-
-    def __init__(
-        self,
-        session: Session,
-        document: Document,
-        source_name: str,
-        base: Path,
-        *,
-        is_verbose: bool = False,
-    ) -> None:
-        self._session = session
-        self._document = document
-        # The text to send, with the changes by options and folders.
-        self._sent: str | None = None
-        self._source_name = source_name
-        self._base = base
-        self._is_verbose = is_verbose
-
-    def make(
-        self,
-        *,
-        project: str | None,
-        follow: bool,
-        output: Output,
-        **changes: Any,
-    ) -> None:
-        """Submit a job and print it; if it is followed, exit with its code.
-
-        `changes` are those of `_changed`.
-        """
-        try:
-            job = self.submit(project, **changes)
-        except InvalidSpecErrors as error:
-            self.complain(error.errors)
-            click.get_current_context().exit(BAD_REQUEST)
-        if job.array is not None:
-            array = self._session.client.array(job.project, job.array)
-            output.one(array, lambda: say(f"{array_summary(array)}\n{array.url}"))
-            return
-        if not follow:
-            output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
-            return
-        tell(f"Job {job.id} ({job.name}): {job.url}")
-        click.get_current_context().exit(JobView(self._session.client, job).follow())
-
-    def estimate(self, *, project: str | None, output: Output, **changes: Any) -> None:
-        """Print the launch plan of the job; nothing is submitted."""
-        try:
-            slug, text = self.prepared(project, **changes)
-            plan = self._session.client.plan(slug, text)
-        except InvalidSpecErrors as error:
-            self.complain(error.errors)
-            click.get_current_context().exit(BAD_REQUEST)
-        output.one(plan, lambda: show_plan(plan), key="usd_per_hour")
-
-    def submit(self, project: str | None, **changes: Any) -> Job:
-        """Upload the folders and submit the job. InvalidSpecErrors: what is wrong with it."""
-        slug, text = self.prepared(project, **changes)
-        return self._session.client.submit(slug, text)
-
-    def prepared(self, project: str | None, **changes: Any) -> tuple[str, str]:
-        """Upload the folders of the job; return its project and its text."""
-        spec = self._parsed(changes["envs"])
-        text = self._changed(spec, **changes)
-        slug = project or spec.portal.project or self._session.project(None)
-        sender = Sender(self._session.client, slug, self._base, is_verbose=self._is_verbose)
-        self._sent = sender.send_all(text, spec)
-        return slug, self._sent
-
-    @property
-    def workdir(self) -> Path | None:
-        """The folder of this machine that is the job's work directory."""
-        source = self._parsed({}).local_sources().get("workdir")
-        return Folders(self._base).path_of(source) if source is not None else None
-
-    def travels(self, envs: dict[str, str]) -> list[Travels]:
-        """Return the files that would travel; exit if the specification is invalid."""
-        try:
-            return Folders(self._base).travels(self._parsed(envs))
-        except InvalidSpecErrors as error:
-            self.complain(error.errors)
-            click.get_current_context().exit(BAD_REQUEST)
-
-    def _parsed(self, envs: dict[str, str]) -> JobSpec:
-        # The portal decides which keys are for administrators.
-        return JobSpec.parse(self._document.text, admin=True, envs=envs)
-
-    def _changed(
-        self,
-        spec: JobSpec,
-        *,
-        name: str | None,
-        envs: dict[str, str],
-        hold: bool,
-    ) -> str:
-        """Return the text with the changes of the command's options."""
-        text = self._document.text
-        if name:
-            text = set_key(text, "name", name)
-        if envs:
-            text = set_key(text, "envs", spec.envs)
-        return set_key(text, "portal.hold", value=True) if hold else text
-
-    def complain(self, errors: Sequence[SpecError]) -> None:
-        """Say what is wrong, by the lines of the whole file."""
-        document = self._document
-        text = "\n" * document.lines_before + (document.source or document.text)
-        for each in errors:
-            line = each.line and document.line_of(each.line, self._sent)
-            tell(excerpt(text, replace(each, line=line), self._source_name))
-        count = len(errors)
-        tell(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.")
-
-
-def given(**values: Any) -> dict[str, Any]:
-    """Return the values that are set."""
-    return {key: value for key, value in values.items() if value}
+    made = Submission(session, Document(text), COMMAND_LINE, here, defaults=defaults)
+    send(session, [made], is_run=True, **options)
 
 
 def _name_of(command: str) -> str:

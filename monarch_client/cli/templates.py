@@ -14,7 +14,8 @@ from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, age, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
-from monarch_client.cli.submit import SPEC_FILE, Submission, job_options, send
+from monarch_client.cli.submission import Submission
+from monarch_client.cli.submit import SPEC_FILE, job_options, send
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec.documents import documents_in

@@ -99,3 +99,20 @@ def test_a_chosen_folder_is_packed_and_uploaded(page, editor, settings, tmp_path
     upload = Upload.objects.get()
     assert upload.file_count == 2
     assert f"workdir: {upload.reference}" in editor.input_value()
+
+
+@pytest.mark.feature("S2.8")
+def test_the_form_is_filled_from_the_project_file_of_a_chosen_folder(
+    page, editor, settings, tmp_path
+):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "portal.yaml").write_text("name: ours\nrun: python train.py\n")
+    (tmp_path / "code" / "pyproject.toml").write_text("[project]\nname = 'of-others'\n")
+    page.get_by_label("Drop a folder here, or choose one").set_input_files(tmp_path / "code")
+    page.get_by_role("button", name="Fill the form from portal.yaml", exact=True).click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("ours")
+    page.get_by_text("Ready to submit").wait_for()
+    text = editor.input_value()
+    assert text.startswith("name: ours\nrun: python train.py\n")
+    assert Upload.objects.get().reference in text

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.web.base.access import signed_in
+from jobs.web.jobs.project_fill import filled_from, has_project_files
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec import json_schema
 from monarch_client.spec.documents import is_several
@@ -21,6 +22,7 @@ from monarch_client.spec.findings import Findings, SpecCode
 from monarch_client.spec.form_edits import FormError, check_text, field_of, set_field
 from monarch_client.spec.from_yaml import MOST_BYTES, read_yaml
 from monarch_client.spec.nodes import content_of
+from monarch_client.spec.project_files import InvalidProjectFileError
 
 # Group, then path and label of each field, in the order of the form.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
@@ -86,18 +88,21 @@ def spec_fields() -> list[tuple[str, list[SpecField]]]:
 def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """Return the text with the field at `path` set, and the values of all fields.
 
-    Without `path` only the values. `problem`: why the form is off, or does not take the value.
+    Without `path` only the values; with the text of a folder's project files, what they give in
+    place of the text. `problem`: why the form is off, or does not take the value.
     """
     require(actor, Verb.SUBMIT_JOB, project_for(actor, slug))
     source = request.POST.get("source", "").replace("\r\n", "\n")
     known = {each.path: each for each in _all_fields()}
     chosen = known.get(request.POST.get("path", ""))
     value = request.POST.get("value", "")
-    if len(source) > MOST_BYTES or len(value) > MOST_BYTES:
+    if any(len(text) > MOST_BYTES for text in request.POST.values()):
         return JsonResponse({"problem": "The text is too long for the form."})
     if is_several(source):
         return JsonResponse({"problem": "The form edits single jobs; this text has several."})
     try:
+        if has_project_files(request.POST):
+            source = filled_from(request.POST, source)
         check_text(source)
         if chosen is not None:
             source = set_field(source, chosen.path, _typed(chosen, value))
@@ -113,6 +118,8 @@ def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 
 
 def _problem_of(error: InvalidSpecErrors) -> str:
+    if isinstance(error, InvalidProjectFileError):
+        return str(error)
     first = error.errors[-1]
     if first.code == SpecCode.YAML_SYNTAX.value:
         return "The form is off until the text is valid YAML."

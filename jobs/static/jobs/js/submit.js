@@ -11,8 +11,8 @@ const editor = bindEditor(document.getElementById("source"), document.getElement
 bindDraft(form, editor);
 bindValidation(form, editor);
 bindPlan(document.getElementById("plan"), editor);
-bindSpecForm(document.getElementById("spec-form"), editor);
-bindUpload(document.querySelector("[data-upload]"), editor);
+const change = bindSpecForm(document.getElementById("spec-form"), editor);
+bindUpload(document.querySelector("[data-upload]"), editor, change);
 
 // Two clicks on "Submit" are one job: the server knows the key of this visit.
 document.getElementById("submit-key").value =

@@ -93,6 +93,26 @@ def test_the_form_writes_fields_into_the_text_and_reads_them_back(member):
     assert "valid YAML" in edited(member, "run: [", path="name", value="x")["problem"]
 
 
+@pytest.mark.feature("S2.8")
+def test_the_form_is_filled_from_the_project_files_of_an_uploaded_folder(member):
+    upload = f"upload:{'a' * 64}"
+    pyproject = '[tool.mportal]\nname = "ppo"\nresources.accelerators = "A100:8"\n'
+    files = {"portal.yaml": "# ours\nnum_nodes: 2\n", "pyproject.toml": pyproject}
+    answer = edited(member, "name: example\nrun: echo\n", workdir=upload, **files)
+    assert answer["source"].startswith("# ours\nnum_nodes: 2\n")
+    shown = {path: value for path, value in answer["values"].items() if value}
+    assert shown == {
+        "name": "ppo",
+        "num_nodes": "2",
+        "resources.accelerators": "A100:8",
+        "run": "echo",
+        "workdir": upload,
+    }
+    wrong = edited(member, "run: x\n", workdir=upload, **{"portal.yaml": "\nnum_node: 2\n"})
+    said = "portal.yaml:2: There is no key 'num_node'. Did you mean num_nodes?"
+    assert wrong == {"problem": said}
+
+
 @pytest.mark.timeout(30)
 def test_the_form_says_why_it_does_not_take_a_text_or_a_value(member):
     bomb = "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" for n in range(40))

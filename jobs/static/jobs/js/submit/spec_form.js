@@ -50,4 +50,5 @@ export function bindSpecForm(form, editor) {
     timer = setTimeout(() => later({}), PAUSE_MS);
   });
   later({});
+  return later;
 }

@@ -1,7 +1,10 @@
 // Sends a folder, packed here, or an archive, and shows the reference by which a job names it.
 import { chosen, dropped, packed } from "./pack.js";
 
-export function bindUpload(field, editor) {
+const MOST_BYTES = 256 * 1024;
+
+// `change` sends a change of the form to the server, which writes the text.
+export function bindUpload(field, editor, change) {
   const archive = field.querySelector("#archive");
   const folder = field.querySelector("#folder");
   const state = field.querySelector("[role=status]");
@@ -18,19 +21,30 @@ export function bindUpload(field, editor) {
     return answer.reference;
   }
 
-  function offer(reference) {
-    const use = document.createElement("button");
-    Object.assign(use, { type: "button", className: "button small", textContent: "Use as workdir" });
-    use.addEventListener("click", () => editor.change(withWorkdir(editor.area.value, reference)));
-    const code = document.createElement("code");
-    code.textContent = reference;
-    state.replaceChildren("Stored as ", code, " ", use);
+  function button(textContent, click) {
+    const made = document.createElement("button");
+    Object.assign(made, { type: "button", className: "button small", textContent });
+    made.addEventListener("click", click);
+    return made;
   }
 
-  async function upload(name, prepare) {
+  // `own`: the texts of the project files of the folder, by their names.
+  function offer(reference, own) {
+    const code = document.createElement("code");
+    code.textContent = reference;
+    const use = button("Use as workdir", () =>
+      editor.change(withWorkdir(editor.area.value, reference)));
+    state.replaceChildren("Stored as ", code, " ", use);
+    const names = Object.keys(own);
+    if (names.length)
+      state.append(" ", button(`Fill the form from ${names.join(" and ")}`, () =>
+        change({ workdir: reference, ...own })));
+  }
+
+  async function upload(name, prepare, files = async () => []) {
     state.textContent = `Uploading ${name} …`;
     try {
-      offer(await send(await prepare()));
+      offer(await send(await prepare()), await projectFiles(await files()));
     } catch (error) {
       state.textContent = `Upload failed: ${error.message}`;
     }
@@ -42,7 +56,10 @@ export function bindUpload(field, editor) {
     archive.value = "";
   });
   folder.addEventListener("change", async () => {
-    if (folder.files.length) await upload("the folder", () => packed(chosen(folder)));
+    if (folder.files.length) {
+      const files = chosen(folder);
+      await upload("the folder", () => packed(files), () => files);
+    }
     folder.value = "";
   });
   for (const name of ["dragover", "dragleave", "drop"])
@@ -53,8 +70,19 @@ export function bindUpload(field, editor) {
   field.addEventListener("drop", (event) => {
     // The browser forgets what was dropped when this call ends.
     const files = dropped(event.dataTransfer);
-    upload("what was dropped", async () => packed(await files));
+    upload("what was dropped", async () => packed(await files), () => files);
   });
+}
+
+// The files in which a folder describes its job; pyproject.toml only with a table for it.
+async function projectFiles(files) {
+  const found = {};
+  for (const [path, file] of files) {
+    if (!["portal.yaml", "pyproject.toml"].includes(path) || file.size > MOST_BYTES) continue;
+    const text = await file.text();
+    if (path === "portal.yaml" || /^\s*\[tool\.mportal[\].]/m.test(text)) found[path] = text;
+  }
+  return found;
 }
 
 function withWorkdir(yaml, reference) {

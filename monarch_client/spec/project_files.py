@@ -1,0 +1,232 @@
+"""Specifications that a project keeps beside its code: portal.yaml, and pyproject.toml.
+
+Each gives default values of the keys of a specification. What a job says itself comes first, then
+portal.yaml, then `[tool.mportal]` of pyproject.toml; with that table, the `[project]` table of the
+same file gives the default `setup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from monarch_client.errors import InvalidSpecErrors, SpecError
+from monarch_client.spec.documents import is_several
+from monarch_client.spec.envs import with_envs
+from monarch_client.spec.findings import Findings, SpecCode
+from monarch_client.spec.from_yaml import read_yaml
+from monarch_client.spec.nodes import Entry, Node, content_of
+from monarch_client.spec.pyproject import read_pyproject
+from monarch_client.spec.task_keys import TASK
+from monarch_client.spec.text_edits import set_key
+
+PORTAL_YAML, PYPROJECT = "portal.yaml", "pyproject.toml"
+PROJECT_FILES = (PORTAL_YAML, PYPROJECT)
+
+# One key of the specification, or one below a mapping of `_MERGED`.
+Path2: TypeAlias = tuple[str, ...]
+
+# Mappings of which a job may replace single keys. Others are replaced as a whole.
+_MERGED = frozenset({"resources", "envs", "secrets", "file_mounts", "volumes", "portal", "config"})
+_NODES, _MESHES = ("num_nodes",), ("portal", "meshes")
+_INFRA, _PARTS = ("resources", "infra"), [("resources", key) for key in ("cloud", "region", "zone")]
+_CHOICES = (("resources", "any_of"), ("resources", "ordered"))
+# Keys that say the same in different words: with the second given, the first is no default.
+_INSTEAD: dict[Path2, Collection[Path2]] = {
+    _NODES: [_MESHES],
+    _MESHES: [_NODES],
+    _INFRA: _PARTS,
+    **{part: [_INFRA] for part in _PARTS},
+    _CHOICES[0]: [_CHOICES[1]],
+    _CHOICES[1]: [_CHOICES[0]],
+}
+
+
+class InvalidProjectFileError(InvalidSpecErrors):
+    """A project file has errors; every line of the message names the file and the line."""
+
+    def __init__(self, file: str, errors: list[SpecError]) -> None:
+        super().__init__(errors)
+        self.file = file
+
+    def __str__(self) -> str:
+        return "\n".join(_located(self.file, each) for each in self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A default value, and the file and line that it was read from."""
+
+    value: Any
+    file: str
+    line: int | None
+
+    @property
+    def where(self) -> str:
+        """The position of the value, such as portal.yaml:3."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectDefaults:
+    """The default values of a folder's project files, by key."""
+
+    values: Mapping[Path2, Default] = field(default_factory=dict)
+
+    def completed(self, text: str) -> tuple[str, dict[str, Default]]:
+        """Return a specification with the defaults that it lacks, and these by their paths.
+
+        A text that cannot be read is returned unchanged: its parser reports why.
+        """
+        try:
+            root = read_yaml(text, Findings())
+        except InvalidSpecErrors:
+            return text, {}
+        if root.value is not None and not isinstance(root.value, dict):
+            return text, {}
+        own = dict(_flat(root))
+        used = _without(self.values, own)
+        for top in dict.fromkeys(path[0] for path in used):
+            text = _set(text, top, used, own)
+        return text, {".".join(path): default for path, default in used.items()}
+
+
+def project_defaults(folder: Path) -> ProjectDefaults:
+    """Read the project files of a folder. InvalidProjectFileError: one is wrong."""
+    texts = {name: text for name in PROJECT_FILES if (text := _text(folder, name)) is not None}
+    return defaults_of(texts)
+
+
+def _text(folder: Path, name: str) -> str | None:
+    """Return the text of a project file; None if there is none."""
+    try:
+        return (folder / name).read_text("utf-8", errors="replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        problem = SpecError("", None, "unreadable", f"It cannot be read: {error.strerror}.")
+        raise InvalidProjectFileError(name, [problem]) from error
+
+
+def defaults_of(texts: Mapping[str, str]) -> ProjectDefaults:
+    """Return the defaults of project files that are given by their names.
+
+    InvalidProjectFileError: one is wrong. A folder with one of them is the default `workdir`.
+    """
+    layers = [_read(name, texts[name]) for name in PROJECT_FILES if name in texts]
+    found: dict[Path2, Default] = {}
+    for layer in layers:
+        found |= _without(layer, {path: each.value for path, each in found.items()})
+    if found and ("workdir",) not in found:
+        found["workdir",] = Default(".", next(iter(found.values())).file, None)
+    return ProjectDefaults(found)
+
+
+def flat_values(text: str) -> Iterator[tuple[Path2, Any, int | None]]:
+    """Yield the keys of a specification that defaults may complete: path, value and line."""
+    root = read_yaml(text, Findings())
+    for path, value in _flat(root):
+        yield path, value, _line(root, path)
+
+
+def _read(name: str, text: str) -> dict[Path2, Default]:
+    if name == PORTAL_YAML and is_several(text):
+        return {}  # jobs to submit together, and no defaults of others
+    # The portal decides which keys are for administrators.
+    findings = Findings(admin=True)
+    try:
+        if name == PYPROJECT:
+            found = read_pyproject(text, findings)
+            root, setup = found.root, found.setup
+        else:
+            root, setup = read_yaml(text, findings), None
+        if root.value is not None:
+            TASK.read(with_envs(root, dict.fromkeys(_variables_to_give(root), "")), "", findings)
+    except InvalidSpecErrors:
+        pass  # it is among the findings
+    # It need not be a whole specification: a job may bring its command.
+    errors = [each for each in findings.errors if (each.path, each.code) != _NO_RUN]
+    if errors:
+        raise InvalidProjectFileError(name, sorted(errors, key=lambda each: each.line or 0))
+    flat = _flat(root)
+    values = {path: Default(value, name, _line(root, path)) for path, value in flat}
+    if setup is not None and ("setup",) not in values:
+        values["setup",] = Default(setup[0], name, setup[1])
+    return values
+
+
+def _variables_to_give(root: Node) -> list[str]:
+    """Return the variables without a value: who submits gives them."""
+    envs = root.value.get("envs") if isinstance(root.value, dict) else None
+    values = envs.node.value if envs else None
+    entries = values.items() if isinstance(values, dict) else ()
+    return [name for name, entry in entries if entry.node.value is None]
+
+
+_NO_RUN = ("run", SpecCode.MISSING.value)
+
+
+def _flat(root: Node) -> Iterator[tuple[Path2, Any]]:
+    """Yield the values of a specification, those of merged mappings each on its own."""
+    if not isinstance(root.value, dict):
+        return
+    for key, entry in root.value.items():
+        if key in _MERGED and isinstance(entry.node.value, dict):
+            for name, below in entry.node.value.items():
+                yield (key, name), _content((key, name), below.node)
+        else:
+            yield (key,), content_of(entry.node)
+
+
+def _content(path: Path2, node: Node) -> Any:
+    # The value of a variable is its text as written: 1.10 stays 1.10.
+    if path[0] == "envs" and isinstance(node.value, int | float):
+        return node.text
+    return content_of(node)
+
+
+def _line(root: Node, path: Path2) -> int | None:
+    entry: Entry = root.value[path[0]]
+    if len(path) > 1:
+        entry = entry.node.value[path[1]]
+    return entry.line
+
+
+def _without(lower: Mapping[Path2, Default], higher: Mapping[Path2, Any]) -> dict[Path2, Default]:
+    """Return the values of `lower` that `higher` does not replace."""
+    tops = {path[0] for path in higher if len(path) > 1}
+    return {
+        path: default
+        for path, default in lower.items()
+        if path not in higher
+        and path[:1] not in higher
+        and not (len(path) == 1 and path[0] in tops)
+        and not any(other in higher for other in _INSTEAD.get(path, ()))
+        and not (path in _CHOICES and _chooses(default.value, higher))
+    }
+
+
+def _chooses(choices: Any, higher: Mapping[Path2, Any]) -> bool:
+    """Whether one of the choices of machines would replace a resource of `higher`."""
+    keys = {key for choice in choices if isinstance(choice, dict) for key in choice}
+    return any(("resources", key) in higher for key in keys)
+
+
+def _set(text: str, top: str, used: Mapping[Path2, Default], own: Mapping[Path2, Any]) -> str:
+    """Return the text with the values of `used` below `top`."""
+    if (default := used.get((top,))) is not None:
+        return set_key(text, top, default.value)
+    new = {path[1]: each.value for path, each in used.items() if path[0] == top}
+    old = {path[1]: value for path, value in own.items() if path[0] == top}
+    if not old or any("." in name for name in new):
+        return set_key(text, top, {**old, **new})
+    for name, value in new.items():
+        text = set_key(text, f"{top}.{name}", value)
+    return text
+
+
+def _located(file: str, error: SpecError) -> str:
+    where = f"{file}:{error.line}" if error.line else file
+    return f"{where}: {error.message}"
