@@ -116,9 +116,7 @@ def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator
             documents = documents_in(file.read())
     defaults = project_defaults(base)
     for document in documents:
-        yield Submission(
-            session, document, source, base, is_verbose=is_verbose, defaults=defaults
-        )
+        yield Submission(session, document, source, base, is_verbose=is_verbose, defaults=defaults)
 
 
 def send(
