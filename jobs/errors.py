@@ -6,6 +6,7 @@ PortalError
 ├── InvalidSpecError              422 invalid_spec
 ├── InvalidUploadError            422 invalid_upload
 ├── InvalidLabelsError            422 invalid_labels
+├── InvalidZoneError              422 invalid_zone
 ├── InvalidViewError              422 invalid_view
 ├── UploadTooLargeError           413 upload_too_large
 ├── InvalidCursorError            400 invalid_cursor
@@ -106,6 +107,13 @@ class InvalidLabelsError(PortalError):
     """The labels cannot be used."""
 
     code = "invalid_labels"
+    http_status = 422
+
+
+class InvalidZoneError(PortalError):
+    """There is no time zone of that name."""
+
+    code = "invalid_zone"
     http_status = 422
 
 

@@ -202,6 +202,14 @@ class TemplateScope(TextChoices):
     BUILT_IN = "built-in", "Built in"
 
 
+class HourFormat(TextChoices):
+    """The hours of a clock as pages show them to a user."""
+
+    AUTOMATIC = "", "Automatic"
+    FULL_DAY = "24", "24 hours"
+    HALF_DAY = "12", "12 hours"
+
+
 class OverlapPolicy(TextChoices):
     """The policy of a schedule whose time has come while a job that it made has not ended."""
 

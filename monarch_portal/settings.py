@@ -112,7 +112,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["jobs.web.base.template_tags"],
+            "builtins": ["jobs.web.base.template_tags", "jobs.web.base.time_tags"],
         },
     }
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path, register_converter
 
 from jobs.api import proof_view, schema_views
-from jobs.api.account import token_views, user_views
+from jobs.api.account import me_view, token_views, user_views
 from jobs.api.base.errors import not_found_view
 from jobs.api.base.names import NameConverter
 from jobs.api.clusters import cloud_views, cluster_views, infra_views
@@ -46,7 +46,7 @@ _ARRAY = f"{_PROJECT}/arrays/<int:array_id>"
 
 urlpatterns = [
     path("proof", proof_view.ProofView.as_view(), name="proof"),
-    path("me", project_views.MeView.as_view(), name="me"),
+    path("me", me_view.MeView.as_view(), name="me"),
     path("projects", project_views.ProjectListView.as_view(), name="projects"),
     path(_PROJECT, project_views.ProjectDetailView.as_view(), name="project"),
     path("overview", overview_views.OverviewView.as_view(), name="overview_all"),

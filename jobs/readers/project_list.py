@@ -42,6 +42,8 @@ def me(actor: Actor) -> Me:
         is_admin=actor.is_installation_admin,
         token=actor.token.name if actor.token else None,
         read_only=bool(actor.token and actor.token.read_only),
+        time_zone=actor.user.time_zone,
+        hour_format=actor.user.hour_format,
         projects=project_list(actor),
     )
 

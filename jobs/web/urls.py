@@ -68,6 +68,7 @@ urlpatterns = [
     path("settings/clouds/remove", cloud_pages.remove, name="remove_cloud"),
     path("settings/add-cloud/<slug:kind>", cloud_pages.add, name="add_cloud"),
     path("settings/palette", palette, name="palette"),
+    path("settings/time", settings_pages.time_settings, name="time_settings"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),
     path("settings/machines", machines_page.all_page, name="all_machines"),

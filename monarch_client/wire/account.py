@@ -19,6 +19,12 @@ class Me:
     is_admin: Annotated[bool, Meta(description="Administers the whole installation.")]
     token: Annotated[str | None, Meta(description="Name of the token in use.")] = None
     read_only: bool = False
+    time_zone: Annotated[
+        str, Meta(description="In which pages show times. Empty: that of the browser.")
+    ] = ""
+    hour_format: Annotated[
+        str, Meta(description="12 or 24 hours on pages. Empty: as the browser's language has it.")
+    ] = ""
     projects: list[Project]
 
 

@@ -29,9 +29,11 @@ def ways(page: str = "", command: str = "", why: str = "") -> Ways:
 
 
 UPLOADS = "a page takes the folder with the job that it is for"
+OWN_CLOCK = "the command line shows times in the zone of its own machine"
 IN_A_BROWSER = "a sign-in, or a choice that a browser keeps"
 
 WAYS: dict[tuple[str, str], Ways] = {
+    ("patch", "me"): ways("time_settings", "", OWN_CLOCK),
     ("post", "tokens"): ways("tokens", "token create"),
     ("delete", "token"): ways("revoke", "token revoke"),
     ("post", "users"): ways("users", "admin user invite"),

@@ -1,4 +1,4 @@
-"""REST views of the caller and of projects: list, create, rename, archive and delete."""
+"""REST views of projects: list, create, rename, archive and delete."""
 
 from __future__ import annotations
 
@@ -20,22 +20,10 @@ from jobs.api.projects.project_inputs import (
 )
 from jobs.models import Project
 from jobs.permissions import Verb, require, require_sharing
-from jobs.readers.project_list import me, project_detail, project_list, project_view
+from jobs.readers.project_list import project_detail, project_list, project_view
 from jobs.statuses import ProjectState
 from monarch_client.wire import projects as wire
-from monarch_client.wire.account import Me
 from monarch_client.wire.page import Page
-
-
-class MeView(PortalView):
-    """`/me`."""
-
-    tag = "account"
-
-    @extend_schema(operation_id="me", responses={200: Me, **problems(401)})
-    def get(self, request: Request) -> Response:
-        """Show the user behind the token or session, and their projects."""
-        return answer_with(me(self.actor))
 
 
 class ProjectListView(PortalView):

@@ -1,4 +1,4 @@
-"""A user's own settings: API tokens, password, theme."""
+"""A user's own settings: API tokens, password, times, theme."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.actions.accounts.set_password import set_password
+from jobs.actions.accounts.set_time_format import set_time_format
 from jobs.actions.accounts.tokens import create_token, revoke_token
+from jobs.errors import InvalidZoneError
+from jobs.ground import clock
 from jobs.permissions import Actor, project_for
 from jobs.readers.project_list import project_list
+from jobs.readers.schedules import zone_names
 from jobs.readers.token_list import token_list
 from jobs.web.account.sign_in import safe_next
 from jobs.web.base.access import attempt_action, signed_in
-from jobs.web.base.forms import PasswordForm, TokenForm
+from jobs.web.base.forms import PasswordForm, TimeForm, TokenForm
 from jobs.web.base.frame import render_page
 
 THEMES = ("system", "light", "dark")
@@ -77,6 +81,27 @@ def password(request: HttpRequest, actor: Actor) -> HttpResponse:
         return redirect(safe_next(request, reverse("web:password")))
     context = {"form": form, "first": "first" in request.GET, "next": safe_next(request)}
     return render_page(request, actor, "account/password.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def time_settings(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """Set the time zone and the hours in which pages show times."""
+    fields = ("time_zone", "hour_format")
+    known = {name: getattr(actor.user, name) for name in fields}
+    form = TimeForm(request.POST or None, initial=known)
+    if request.method == "POST" and form.is_valid():
+        try:
+            set_time_format(actor, **{name: form.cleaned_data[name] for name in fields})
+        except InvalidZoneError as error:
+            form.add_error("time_zone", error.message)
+        else:
+            messages.success(request, "Times are shown as you chose.")
+            return redirect("web:time_settings")
+    context = {"form": form, "zones": zone_names(), "now": clock.now()}
+    status = 422 if form.errors else 200
+    return render_page(request, actor, "account/time.html", context, status=status)
 
 
 @require_POST

@@ -10,7 +10,8 @@ from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from jobs.actions.jobs.annotate import NOTE_LIMIT
 from jobs.actions.jobs.extend import MOST_S
 from jobs.models import User
-from jobs.statuses import CatchUpPolicy, OverlapPolicy, Role
+from jobs.models.user import ZONE_LIMIT
+from jobs.statuses import CatchUpPolicy, HourFormat, OverlapPolicy, Role
 from monarch_client.spec.durations import seconds_in
 from monarch_client.spec.label_keys import changes_in
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
@@ -85,6 +86,21 @@ class PasswordForm(_SetPasswordForm):
         if not self.user.check_password(old):
             raise forms.ValidationError("This is not your current password.")
         return old
+
+
+class TimeForm(forms.Form):
+    """How pages show times to a user."""
+
+    time_zone = forms.CharField(
+        max_length=ZONE_LIMIT,
+        required=False,
+        label="Time zone",
+        help_text="Such as Europe/Berlin. Empty: the zone of your browser.",
+        widget=forms.TextInput(
+            {"list": "zones", "autocomplete": "off", "placeholder": "Automatic"}
+        ),
+    )
+    hour_format = forms.ChoiceField(choices=HourFormat, required=False, label="Hours")
 
 
 class SecretValue(forms.Textarea):

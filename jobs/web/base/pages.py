@@ -62,6 +62,7 @@ _ACCOUNT = (
     ("tokens", "tokens", "API tokens"),
     ("sessions", "sessions", "Sessions"),
     ("password", "password", "Password"),
+    ("time_settings", "time", "Time zone"),
 )
 
 

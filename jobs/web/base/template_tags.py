@@ -1,12 +1,11 @@
-"""Template tags for times, durations, statuses and icons. Registered in the settings."""
+"""Template tags for durations, statuses and icons. Registered in the settings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
 from django import template
 from django.conf import settings
@@ -126,82 +125,10 @@ def stage_icon(state: str) -> SafeString:
     return icon(_ICON_OF_STAGE.get(state, "pending"))
 
 
-@register.simple_tag
-def ago(moment: datetime | None) -> SafeString | str:
-    """Format a moment as "3 min ago"; the script updates it and puts local time into the title."""
-    if moment is None:
-        return "–"
-    return format_html(
-        '<time datetime="{}" title="{}" data-ago>{}</time>',
-        moment.isoformat(),
-        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        words_ago((now() - moment).total_seconds()),
-    )
-
-
-@register.simple_tag
-def for_span(since: datetime) -> SafeString:
-    """Format the time since a moment in one unit, as "40 min"; the script counts on."""
-    return format_html(
-        '<time datetime="{}" title="{}" data-span>{}</time>',
-        since.isoformat(),
-        since.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        figures.span((now() - since).total_seconds()),
-    )
-
-
 @register.filter
 def is_long_idle(since: datetime | None) -> bool:
     """Whether GPUs are idle for long enough to point it out in a list."""
     return since is not None and now() - since >= LISTED_AFTER
-
-
-@register.simple_tag
-def from_now(moment: datetime) -> SafeString:
-    """Format a future moment as "in 5 min", no more exact than an estimate; the script counts."""
-    left_s = (moment - now()).total_seconds()
-    return format_html(
-        '<time datetime="{}" title="{}" data-in>{}</time>',
-        moment.isoformat(),
-        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        "any moment" if left_s < 1 else f"in {figures.span(left_s)}",
-    )
-
-
-@register.simple_tag
-def clock(moment: datetime) -> SafeString:
-    """Format a moment as a time of day, in UTC until the script makes it local."""
-    return format_html(
-        '<time datetime="{}" title="{}" data-clock>{}</time>',
-        moment.isoformat(),
-        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        moment.strftime("%H:%M:%S"),
-    )
-
-
-@register.simple_tag
-def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
-    """Format a moment in a time zone, with its weekday and the zone's name.
-
-    If the zone does not exist (any more), UTC is used.
-    """
-    if moment is None:
-        return "–"
-    try:
-        local = moment.astimezone(ZoneInfo(zone))
-    except (KeyError, OSError, ValueError):
-        local = moment.astimezone(timezone.utc)
-    # Zones without letters of their own are named by their distance: +08.
-    clock_name = local.strftime("%Z")
-    if not clock_name.isalpha():
-        clock_name = f"UTC{clock_name}"
-    return format_html(
-        '<time class="nowrap" datetime="{}" title="{}">{} <span class="muted">{}</span></time>',
-        moment.isoformat(),
-        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        local.strftime("%a %Y-%m-%d %H:%M"),
-        clock_name,
-    )
 
 
 @register.simple_tag
@@ -235,18 +162,6 @@ def place_name(backend: str) -> str:
 def lasting(seconds: float) -> str:
     """Format a duration: `{{ plan.max_duration_s|lasting }}`."""
     return words_for(seconds)
-
-
-def words_ago(seconds: float) -> str:
-    """Format an age: "just now", "5 min ago", "3 h ago", "12 days ago"."""
-    if seconds < _A_MOMENT:
-        return "just now"
-    for size, word in ((_DAY, "day"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s")):
-        count = int(seconds // size)
-        if count:
-            plural = "s" if word == "day" and count > 1 else ""
-            return f"{count} {word}{plural} ago"
-    return "just now"
 
 
 def words_for(seconds: float) -> str:

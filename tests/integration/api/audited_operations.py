@@ -177,6 +177,7 @@ QUEUED = of_job()
 LIMITED = make_spec(portal={"max_duration": "2h"})
 
 OPERATIONS: dict[tuple[str, str], Operation] = {
+    ("patch", "me"): Operation("set_time_format", {"time_zone": "Asia/Tokyo"}),
     ("post", "tokens"): Operation("create_token", {"name": "laptop"}),
     ("delete", "token"): Operation("revoke_token", needs=of_token),
     ("post", "users"): Operation("invite_user", {"username": "nora"}),

@@ -24,6 +24,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
     ("get", "palette"): SIGNED_IN,
+    ("get", "time_settings"): SIGNED_IN,
+    ("post", "time_settings"): SIGNED_IN,
     ("get", "sessions"): SIGNED_IN,
     ("post", "end_own_sessions"): SIGNED_IN,
     ("get", "users"): ADMINISTRATOR,

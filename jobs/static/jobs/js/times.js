@@ -1,10 +1,9 @@
-// Keeps "5 min ago" and running durations fresh, and puts local time into titles.
-const DAY = 86400, HOUR = 3600, MINUTE = 60;
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const time = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
-const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+// Keeps "5 min ago" and running durations fresh, and every time in the person's zone and hours.
+import { dayOf, slot, titleOf, when } from "./clock.js";
 
-// The same words as the server's: see words_ago and words_for in template_tags.py.
+const DAY = 86400, HOUR = 3600, MINUTE = 60;
+
+// The same words as the server's: see words_ago in clocks.py and words_for in template_tags.py.
 export function wordsAgo(seconds) {
   if (seconds < 10) return "just now";
   for (const [size, word] of [[DAY, "day"], [HOUR, "h"], [MINUTE, "min"], [1, "s"]]) {
@@ -30,9 +29,23 @@ export function wordsSpan(seconds) {
   return `${Math.round(seconds / DAY)} d`;
 }
 
-function clock(moment) {
-  const recent = Date.now() - moment < 12 * HOUR * 1000;
-  return recent ? time.format(moment) : `${day.format(moment)}, ${time.format(moment)}`;
+const wordsUntil = (seconds) => (seconds < 1 ? "any moment" : `in ${wordsSpan(seconds)}`);
+const relative = (seconds) => (seconds >= 0 ? wordsAgo(seconds) : wordsUntil(-seconds));
+
+// By the attribute of a <time>: its text. See time_tags.py.
+const counted = {
+  ago: wordsAgo, since: wordsFor, span: wordsSpan, in: (seconds) => wordsUntil(-seconds),
+};
+const absolute = { clock: when, day: dayOf, slot };
+
+function show(element) {
+  const moment = Date.parse(element.dateTime);
+  const seconds = (Date.now() - moment) / 1000;
+  const form = Object.keys(element.dataset).find((name) => name in counted || name in absolute);
+  const isCounted = form in counted;
+  if (form) setText(element, isCounted ? counted[form](seconds) : absolute[form](moment));
+  const title = isCounted ? titleOf(moment) : `${titleOf(moment)} · ${relative(seconds)}`;
+  if (element.title !== title) element.title = title;
 }
 
 function setText(element, text) {
@@ -40,18 +53,7 @@ function setText(element, text) {
 }
 
 function refresh() {
-  for (const element of document.querySelectorAll("time[datetime]")) {
-    const moment = new Date(element.dateTime);
-    const seconds = (Date.now() - moment) / 1000;
-    if ("ago" in element.dataset) setText(element, wordsAgo(seconds));
-    else if ("since" in element.dataset) setText(element, wordsFor(seconds));
-    else if ("span" in element.dataset) setText(element, wordsSpan(seconds));
-    else if ("in" in element.dataset)
-      setText(element, seconds > -1 ? "any moment" : `in ${wordsSpan(-seconds)}`);
-    else if ("clock" in element.dataset) setText(element, clock(moment));
-    const title = full.format(moment);
-    if (element.title !== title) element.title = title;
-  }
+  document.querySelectorAll("time[datetime]").forEach(show);
 }
 
 refresh();

@@ -118,3 +118,19 @@ def test_who_is_no_admin_of_the_project_may_not_allow_laptops(member):
     assert_problem(
         member.send("PATCH", "/projects/rl", {"laptops_may_attach": True}), 403, "permission_denied"
     )
+
+
+def test_me_sets_the_times_of_pages_and_leaves_what_is_not_named(member):
+    assert (
+        member.send("PATCH", "/me", {"time_zone": "Asia/Tokyo"}).json()["time_zone"] == "Asia/Tokyo"
+    )
+    me = member.send("PATCH", "/me", {"hour_format": "12"}).json()
+    assert (me["time_zone"], me["hour_format"]) == ("Asia/Tokyo", "12")
+    assert_problem(member.send("PATCH", "/me", {"time_zone": "Mars/Base"}), 422, "invalid_zone")
+    assert_problem(member.send("PATCH", "/me", {"hour_format": "13"}), 400, "invalid_request")
+
+
+def test_a_limited_token_changes_no_account(member, project):
+    for limits in ({"read_only": True}, {"project": project}):
+        caller = caller_for(member.user, **limits)
+        assert_problem(caller.send("PATCH", "/me", {"hour_format": "12"}), 403, "forbidden")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 
 import pytest
 from django.test import Client
@@ -99,3 +100,20 @@ def test_a_theme_of_anothers_making_never_reaches_the_page(member):
     member.cookies["theme"] = '"><script>'
     assert '"><script>' not in member.get("/rl/jobs").content.decode()
     assert "theme" not in Client().post("/settings/theme", {"theme": "pink"}).cookies
+
+
+def test_times_are_shown_in_the_zone_and_hours_of_the_account(member):
+    token, _ = make_token(member.user, expires_at=datetime(2030, 1, 1, 20, tzinfo=timezone.utc))
+    assert "Jan 1, 2030" in member.text("/settings/tokens")
+    form = {"time_zone": "Asia/Tokyo", "hour_format": "12"}
+    assert member.post("/settings/time", form).status_code == 302
+    page = member.get("/settings/tokens").content.decode()
+    assert "Jan 2, 2030" in page
+    assert 'title="Jan 2, 2030, 5:00:00 AM Asia/Tokyo · 2030-01-01 20:00:00 UTC"' in page
+    assert 'data-zone="Asia/Tokyo" data-hours="12"' in page
+
+
+def test_an_unknown_time_zone_is_refused_at_its_field(member):
+    response = member.post("/settings/time", {"time_zone": "Mars/Base", "hour_format": ""})
+    assert response.status_code == 422
+    assert "There is no time zone" in text_of(response)

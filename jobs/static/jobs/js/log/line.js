@@ -1,12 +1,10 @@
 // One line of the log as a list item. Plain text in the page: searching and copying just work.
 import { appendText } from "./ansi.js";
+import { exactTime, titleOf } from "../clock.js";
 import { anchorOf, placeOf } from "./places.js";
 
 const RANK_COLORS = 6;
 const GROUP = "::group::";
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false,
-});
 
 function span(className, text) {
   const element = document.createElement("span");
@@ -41,10 +39,16 @@ export function lineElement(line, { rankColumn }) {
   number.href = `#${item.id}`;
   number.textContent = line.line;
   number.tabIndex = -1;
-  item.append(number, span("at", clock.format(new Date(line.at))));
+  item.append(number, span("at", exactTime(Date.parse(line.at))));
   if (rankColumn) item.append(span(`r rank-${line.rank % RANK_COLORS}`, line.rank));
   const text = span("t", "");
   addText(item, text, line.text);
   item.append(text);
   return item;
 }
+
+// Thousands of lines have a time: the title is made for the one that is pointed at.
+document.addEventListener("pointerover", ({ target }) => {
+  const line = target.closest?.(".log-lines .at:not([title])")?.parentElement;
+  if (line) line.querySelector(".at").title = titleOf(Number(line.dataset.at));
+});

@@ -1,9 +1,9 @@
 // Keeps what was typed until it has become a job: no reload, closed tab or ended session loses it.
 // It is stored in this browser only, for each project and user, and is never sent by itself.
+import { when } from "../clock.js";
+
 const PREFIX = "draft:";
 const KEPT_MS = 7 * 24 * 3600 * 1000;
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
 function stored(key, draft) {
   try {
@@ -29,12 +29,6 @@ function button(label, className, pressed) {
   Object.assign(made, { type: "button", className: `button small ${className}`, textContent: label });
   made.addEventListener("click", pressed);
   return made;
-}
-
-function when(at) {
-  const moment = new Date(at);
-  const isToday = moment.toDateString() === new Date().toDateString();
-  return isToday ? clock.format(moment) : `${day.format(moment)}, ${clock.format(moment)}`;
 }
 
 function offer(form, draft, { restore, discard }) {
