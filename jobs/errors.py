@@ -111,7 +111,7 @@ class InvalidLabelsError(PortalError):
 
 
 class InvalidZoneError(PortalError):
-    """There is no time zone of that name."""
+    """A time zone that does not exist."""
 
     code = "invalid_zone"
     http_status = 422

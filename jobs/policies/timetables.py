@@ -68,7 +68,7 @@ class Timetable:
     @classmethod
     def of(cls, cron: str, zone: str) -> Timetable:
         """Make a timetable with five fields, also if `cron` is a name for them."""
-        return cls(_in_full(cron), zone)
+        return cls(in_full(cron), zone)
 
     def next_after(self, moment: datetime) -> datetime | None:
         """Return the first time after `moment`, which is aware; None: none in fifty years."""
@@ -165,7 +165,7 @@ def complaints(cron: str, zone: str) -> list[tuple[str, str]]:
 
 def remarks(cron: str) -> list[str]:
     """Return remarks about parts of a valid expression that are seldom intended."""
-    fields = _in_full(cron).split()
+    fields = in_full(cron).split()
     found = [
         sentence
         for place, text in enumerate(fields)
@@ -220,14 +220,15 @@ def _follows_the_clock(cron: str) -> bool:
     return minute.startswith("*") or len(CronSim(f"0 {hour} * * *", _ANY_TIME).hours) == HOURS
 
 
-def _in_full(cron: str) -> str:
+def in_full(cron: str) -> str:
+    """Return an expression with its five fields, also if it is a name for them."""
     return " ".join(ALIASES.get(cron.strip().lower(), cron).split())
 
 
 def _about_cron(cron: str) -> str:
     if len(cron) > MOST_CHARACTERS:
         return f"A cron expression has at most {MOST_CHARACTERS} characters."
-    text = _in_full(cron)
+    text = in_full(cron)
     if len(text.split()) != FIELDS:
         return (
             "A cron expression has five fields: minute, hour, day of month, month and day of week; "

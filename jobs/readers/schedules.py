@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from jobs.errors import NotFoundError
 from jobs.ground import clock
 from jobs.models import Project, Schedule, ScheduleRun
 from jobs.permissions import Actor, Verb, require, verbs_of
+from jobs.policies.cron_meaning import meaning_of
 from jobs.policies.schedules import upcoming
-from jobs.policies.timetables import Timetable, about_zone, remarks, zones
+from jobs.policies.timetables import Timetable, about_zone, complaints, remarks, zones
 from jobs.readers.extended import extended
 from jobs.statuses import JobStatus, ScheduleOutcome
 from monarch_client.wire import schedules as wire
 
 MOST_UPCOMING = 5
+LISTED_UPCOMING = 3
 MOST_RUNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A cron expression in a zone before there is a schedule: its meaning, or its problem."""
+
+    problem: str = ""
+    meaning: str = ""
+    remarks: list[str] = field(default_factory=list)
+    upcoming: list[datetime] = field(default_factory=list)
 
 
 def schedule_list(actor: Actor, project: Project) -> list[wire.Schedule]:
@@ -37,23 +50,32 @@ def schedule_named(actor: Actor, project: Project, name: str) -> Schedule:
 
 def schedule_page(actor: Actor, schedule: Schedule) -> wire.ScheduleDetail:
     """Return one schedule with its specification, next times and runs."""
-    (view,) = _views(actor, schedule.project, [schedule])
+    (view,) = _views(actor, schedule.project, [schedule], MOST_UPCOMING)
     runs = schedule.runs.select_related("job").order_by("-slot")[:MOST_RUNS]
     return extended(
         wire.ScheduleDetail,
         view,
         spec_source=schedule.spec_source,
-        upcoming=_times(schedule),
         runs=[_run_view(run) for run in runs],
     )
 
 
-def _times(schedule: Schedule) -> list[datetime]:
+def preview(cron: str, zone: str) -> Preview:
+    """Return what a schedule with these two would do, or what is wrong with them."""
+    if not cron.strip():
+        return Preview()
+    if found := complaints(cron, zone):
+        return Preview(problem=found[0][1])
+    times = upcoming(Timetable.of(cron, zone), clock.now(), LISTED_UPCOMING)
+    return Preview(meaning=meaning_of(cron), remarks=remarks(cron), upcoming=times)
+
+
+def _times(schedule: Schedule, count: int) -> list[datetime]:
     """Return the next times; none of a paused schedule, or whose zone does not exist any more."""
     if schedule.paused or about_zone(schedule.zone):
         return []
     timetable = Timetable.of(schedule.cron, schedule.zone)
-    return upcoming(timetable, clock.now(), MOST_UPCOMING)
+    return upcoming(timetable, clock.now(), count)
 
 
 def zone_names() -> list[str]:
@@ -61,7 +83,9 @@ def zone_names() -> list[str]:
     return sorted(name for name in zones() if "/" in name or name == "UTC")
 
 
-def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[wire.Schedule]:
+def _views(
+    actor: Actor, project: Project, rows: list[Schedule], count: int = LISTED_UPCOMING
+) -> list[wire.Schedule]:
     verbs = verbs_of(actor, project)
     newest = ScheduleRun.objects.filter(schedule__in=rows).order_by("schedule_id", "-slot")
     newest = newest.distinct("schedule_id")
@@ -73,6 +97,7 @@ def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[wire.Sc
             project=project.slug,
             job_name=str(row.spec.get("name", "")),
             cron=row.cron,
+            meaning=meaning_of(row.cron),
             remarks=remarks(row.cron),
             zone=row.zone,
             overlap=row.overlap,
@@ -81,6 +106,7 @@ def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[wire.Sc
             paused=row.paused,
             message=_message(row),
             next_at=row.next_at,
+            upcoming=_times(row, count),
             last=_run_view(last[row.pk]) if row.pk in last else None,
             last_job=jobs.get(row.pk),
             created_at=row.created_at,

@@ -107,6 +107,7 @@ urlpatterns = [
     path("<slug:slug>/secrets/delete", secret_pages.delete, name="delete_secret"),
     path("<slug:slug>/schedules", schedule_pages.schedules, name="schedules"),
     path("<slug:slug>/new-schedule", schedule_pages.new, name="new_schedule"),
+    path("<slug:slug>/schedule-times", schedule_pages.times, name="schedule_times"),
     path(_SCHEDULE, schedule_pages.page, name="schedule"),
     path(f"{_SCHEDULE}/pause", schedule_pages.pause, name="pause_schedule"),
     path(f"{_SCHEDULE}/resume", schedule_pages.resume, name="resume_schedule"),

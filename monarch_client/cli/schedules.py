@@ -42,6 +42,10 @@ def _next(schedule: Schedule) -> str:
     return _when(schedule, schedule.next_at)
 
 
+def _next_times(schedule: Schedule) -> str:
+    return ", ".join(_when(schedule, at) for at in schedule.upcoming) or _next(schedule)
+
+
 def _outcome(run: ScheduleRun) -> str:
     return f"job {run.job}: {run.job_status}" if run.job else run.outcome
 
@@ -54,6 +58,7 @@ def _last(schedule: Schedule) -> str:
 COLUMNS = {
     "NAME": lambda schedule: schedule.name,
     "WHEN": lambda schedule: f"{schedule.cron} {schedule.zone}",
+    "MEANING": lambda schedule: schedule.meaning,
     "OWNER": lambda schedule: schedule.owner,
     "NEXT": _next,
     "LAST": _last,
@@ -226,7 +231,9 @@ def _with_file(
 
 
 def _show_next(found: Schedule) -> None:
-    say(f"{found.name}: next {_next(found)}")
+    if found.meaning:
+        say(f"{found.name}: {found.meaning}, {found.zone}")
+    say(f"{found.name}: next {_next_times(found)}")
     _show_remarks(found)
 
 
@@ -237,11 +244,13 @@ def _show_remarks(found: Schedule) -> None:
 
 def _show(found: ScheduleDetail) -> None:
     say(f"{found.name}: {found.cron} {found.zone}, job {found.job_name} of {found.owner}")
+    if found.meaning:
+        say(f"{found.meaning}, {found.zone}")
     say(f"Overlap: {found.overlap}. Catch-up: {found.catch_up}.")
     _show_remarks(found)
     if found.message:
         say(one_line(found.message))
-    say(f"Next: {', '.join(_when(found, at) for at in found.upcoming) or _next(found)}")
+    say(f"Next: {_next_times(found)}")
     if found.runs:
         rows = [[_when(found, run.slot), _outcome(run), run.message] for run in found.runs]
         print_table(["TIME", "WHAT", "WHY"], rows[:MOST_RUNS])

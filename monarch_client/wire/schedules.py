@@ -36,6 +36,9 @@ class Schedule:
     project: str
     job_name: str
     cron: str
+    meaning: Annotated[
+        str, Meta(description="The cron expression as a sentence, on the clock of `zone`.")
+    ] = ""
     remarks: Annotated[
         list[str],
         Meta(description="What its cron expression means, where that is seldom intended."),
@@ -49,6 +52,9 @@ class Schedule:
     next_at: Annotated[
         Moment | None, Meta(description="Null while it is paused, or without a next time.")
     ]
+    upcoming: Annotated[
+        list[Moment], Meta(description="The next times; three in a list, five of one schedule.")
+    ] = field(default_factory=list)
     last: ScheduleRun | None
     last_job: int | None
     created_at: Moment
@@ -61,5 +67,4 @@ class ScheduleDetail(Schedule):
     """A schedule with its specification and the times around now."""
 
     spec_source: str
-    upcoming: list[Moment]
     runs: list[ScheduleRun]

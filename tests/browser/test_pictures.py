@@ -217,6 +217,7 @@ def people(camera: Camera) -> None:
     camera.at("/rl/members", "members")
     camera.at("/settings/tokens", "tokens")
     camera.at("/settings/password", "password")
+    camera.at("/settings/time", "time-zone")
     page.goto("/settings/tokens")
     page.get_by_label("Name", exact=True).fill("new")
     page.get_by_role("button", name="Create token").click()

@@ -89,7 +89,7 @@ class PasswordForm(_SetPasswordForm):
 
 
 class TimeForm(forms.Form):
-    """How pages show times to a user."""
+    """The time zone and the hours in which pages show times to a user."""
 
     time_zone = forms.CharField(
         max_length=ZONE_LIMIT,

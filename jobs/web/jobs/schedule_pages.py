@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -24,8 +24,9 @@ from jobs.actions.schedules.run_schedule import run_now
 from jobs.errors import BackendError, ConflictError, InvalidSpecError, StorageFullError
 from jobs.models import Project, Schedule
 from jobs.permissions import Actor, Verb, may, project_for, require, require_schedule
-from jobs.readers.schedules import schedule_list, schedule_named, schedule_page, zone_names
+from jobs.readers.schedules import preview, schedule_list, schedule_named, schedule_page, zone_names
 from jobs.web.base.access import attempt_action, signed_in
+from jobs.web.base.clocks import clock_of
 from jobs.web.base.forms import ScheduleForm
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.submit_page import first_source
@@ -54,7 +55,7 @@ def new(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     project = project_for(actor, slug)
     require(actor, Verb.MANAGE_OWN_SCHEDULES, project)
     expect_job()
-    initial = {"source": first_source(request, actor, slug)}
+    initial = {"source": first_source(request, actor, slug), "zone": clock_of(request).zone}
     form = ScheduleForm(_typed(request), initial=initial, is_new=True)
 
     def make(content: ScheduleContent) -> Schedule:
@@ -85,6 +86,16 @@ def page(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> H
         schedule = schedule_named(actor, project, schedule_name)
     shown = schedule_page(actor, schedule)
     return _form_page(request, actor, project, form, {"schedule": shown})
+
+
+@require_safe
+@signed_in
+def times(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """Show when a schedule would run; the form requests it as its times are typed."""
+    require(actor, Verb.VIEW_PROJECT, project_for(actor, slug))
+    found = preview(request.GET.get("cron", ""), request.GET.get("zone", ""))
+    context = {"preview": found, "zone": request.GET.get("zone", "")}
+    return render(request, "schedules/_times.html", context)
 
 
 @require_POST

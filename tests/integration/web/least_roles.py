@@ -24,6 +24,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
     ("get", "palette"): SIGNED_IN,
+    ("get", "schedule_times"): "viewer",
     ("get", "time_settings"): SIGNED_IN,
     ("post", "time_settings"): SIGNED_IN,
     ("get", "sessions"): SIGNED_IN,

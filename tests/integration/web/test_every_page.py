@@ -30,6 +30,7 @@ pytestmark = pytest.mark.django_db
 OWN_PAGES = [
     "/settings/tokens",
     "/settings/password",
+    "/settings/time",
     "/settings/machines",
     "/settings/projects",
     "/settings/sessions",

@@ -133,4 +133,4 @@ def test_me_sets_the_times_of_pages_and_leaves_what_is_not_named(member):
 def test_a_limited_token_changes_no_account(member, project):
     for limits in ({"read_only": True}, {"project": project}):
         caller = caller_for(member.user, **limits)
-        assert_problem(caller.send("PATCH", "/me", {"hour_format": "12"}), 403, "forbidden")
+        assert_problem(caller.send("PATCH", "/me", {"hour_format": "12"}), 403, "permission_denied")

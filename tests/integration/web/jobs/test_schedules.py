@@ -58,7 +58,7 @@ def test_a_job_says_by_which_schedule_it_was_made_and_the_schedule_names_its_job
     assert f'href="{PAGE}"' in member.get(f"/rl/jobs/{job.pk}").content.decode()
     for address in (PAGE, "/rl/schedules"):
         assert f'href="/rl/jobs/{job.pk}"' in member.get(address).content.decode()
-    assert "Wed 2026-07-01 03:00" in member.text(PAGE)
+    assert "Wed, Jul 1, 03:00" in member.text(PAGE)
     Job.objects.all().delete()
     assert "Job deleted" in member.text(PAGE)
 
@@ -66,12 +66,13 @@ def test_a_job_says_by_which_schedule_it_was_made_and_the_schedule_names_its_job
 @pytest.mark.parametrize(
     ("zone", "said"),
     [
-        ("America/New_York", "Tue 2026-06-30 23:00 EDT"),
-        ("Asia/Singapore", "Wed 2026-07-01 11:00 UTC+08"),
-        ("UTC", "Wed 2026-07-01 03:00 UTC"),
+        ("America/New_York", "Wed, Jul 1, 12:00 Tue, Jun 30, 23:00 America/New_York"),
+        ("UTC", "Wed, Jul 1, 12:00 Wed, Jul 1, 03:00 UTC"),
+        ("Asia/Tokyo", "Wed, Jul 1, 12:00"),
     ],
 )
-def test_each_time_says_on_which_clock_it_is(member, project, zone, said):
+def test_each_time_is_in_the_readers_zone_and_in_the_schedules(member, project, zone, said):
+    member.post("/settings/time", {"time_zone": "Asia/Tokyo"})
     schedule = make_schedule(project, zone=zone)
     slot = datetime(2026, 7, 1, 3, tzinfo=timezone.utc)
     schedule.runs.create(slot=slot, outcome="skipped", message="Job 1 had not ended.")
@@ -144,7 +145,7 @@ def test_one_whose_time_zone_is_gone_is_shown_with_the_reason_and_is_given_anoth
     for address in (PAGE, "/rl/schedules"):
         page = member.text(address)
         assert "The time zone Mars/Olympus is not known here any more. Give the schedule" in page
-    assert "Wed 2026-07-01 03:00 UTC" in member.text(PAGE)
+    assert "Wed, Jul 1, 03:00" in member.text(PAGE)
     member.post(PAGE, FORM)
     assert "Mars" not in member.text(PAGE)
     assert Schedule.objects.get().zone == "Europe/Berlin"
@@ -153,3 +154,14 @@ def test_one_whose_time_zone_is_gone_is_shown_with_the_reason_and_is_given_anoth
 def test_times_that_are_seldom_meant_are_remarked_on(member):
     member.post("/rl/new-schedule", {**FORM, "cron": "*/90 * * * *"})
     assert "*/90 in the minute field" in member.text(PAGE)
+
+
+def test_the_form_shows_the_meaning_and_times_of_what_is_typed(member, project):
+    def shown(cron: str, zone: str) -> str:
+        return member.text("/rl/schedule-times", cron=cron, zone=zone)
+
+    assert "At 02:30, Monday through Friday, Asia/Tokyo" in shown("30 2 * * 1-5", "Asia/Tokyo")
+    assert shown("30 2 * * 1-5", "Asia/Tokyo").count("02:30 Asia/Tokyo") == 3
+    assert "bad day-of-month" in shown("0 0 30 2 *", "UTC")
+    assert "There is no time zone" in shown("@daily", "Mars/Base")
+    assert shown("", "UTC").strip() == ""

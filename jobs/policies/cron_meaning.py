@@ -1,0 +1,51 @@
+"""Describe the meaning of a cron expression.
+
+`cron-descriptor` describes each field; which days two restricted fields make is decided here, as
+`cronsim` reads them: either field, unless one of the two begins with `*`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from cron_descriptor import ExpressionDescriptor, FormatError, Options
+from cron_descriptor.Exception import MissingFieldError, WrongArgumentError
+
+from jobs.policies.timetables import in_full
+
+_EVERY_DAYS = re.compile(r"\*/(\d+)")
+
+
+@lru_cache(maxsize=1000)
+def meaning_of(cron: str) -> str:
+    """Return the meaning of a valid expression; empty if the library has none for it."""
+    minute, hour, day, month, weekday = in_full(cron).split()
+    try:
+        time = _descriptor(f"{minute} {hour} * * *").get_full_description()
+        months = _descriptor(f"0 0 1 {month} *").get_month_description()
+        days = _days(day, weekday)
+    except (FormatError, MissingFieldError, WrongArgumentError, ValueError, IndexError):
+        return ""
+    if not days and ":" in time and time.startswith("At ") and "past the hour" not in time:
+        days = "every day"
+    return ", ".join(filter(None, (time, days, _bare(months))))
+
+
+def _days(day: str, weekday: str) -> str:
+    of_month = _bare(_descriptor(f"0 0 {day} * *").get_day_of_month_description())
+    if step := _EVERY_DAYS.fullmatch(day):
+        of_month = f"every {step[1]} days from day 1 of the month"
+    of_week = _bare(_descriptor(f"0 0 * * {weekday}").get_day_of_week_description())
+    both = ", if also " if day.startswith("*") or weekday.startswith("*") else " or "
+    return both.join(text for text, field in ((of_month, day), (of_week, weekday)) if field != "*")
+
+
+def _bare(text: str) -> str:
+    return text.removeprefix(", ").removeprefix("only ")
+
+
+def _descriptor(cron: str) -> ExpressionDescriptor:
+    # Otherwise the environment of the server chooses the language and the hours.
+    options = Options(locale_code="en_US", use_24hour_time_format=True)
+    return ExpressionDescriptor(cron, options)
