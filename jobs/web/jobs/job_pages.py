@@ -1,4 +1,4 @@
-"""The job page: header, ending, stages, and tabs for log, events, nodes and specification."""
+"""The job page: header, ending, stages, and tabs such as log, events, nodes and graph."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.actions.jobs.annotate import NOTE_LIMIT
 from jobs.permissions import Actor, job_for, project_for
+from jobs.readers.job_graph import has_graph
 from jobs.readers.job_history import job_history
 from jobs.readers.job_page import JobPage, job_page
 from jobs.readers.named_jobs import named_jobs
@@ -24,6 +25,7 @@ from jobs.web.base.access import signed_in
 from jobs.web.base.forms import EXTENSIONS
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.charts_tab import charts_context
+from jobs.web.jobs.graph_tab import graph_context
 from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
@@ -36,10 +38,11 @@ TABS = (
     ("events", "Events"),
     ("charts", "Charts"),
     ("nodes", "Nodes"),
+    ("graph", "Graph"),
     ("spec", "Spec"),
 )
 # The tabs that are requested when they are opened.
-_CONTEXTS = {"charts": charts_context, "nodes": nodes_context}
+_CONTEXTS = {"charts": charts_context, "nodes": nodes_context, "graph": graph_context}
 EVENTS_SHOWN = 1000
 RANKS_AS_CHIPS = 16
 MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
@@ -81,7 +84,7 @@ def page(
     project = project_for(actor, slug)
     if tab in _CONTEXTS:
         context |= _CONTEXTS[tab](actor, slug, job_id, request.GET)
-    context |= {"tab": tab, "tabs": TABS, "project": project, "nav": "jobs"}
+    context |= {"tab": tab, "tabs": _tabs(job_id, tab), "project": project, "nav": "jobs"}
     return render_page(request, actor, "jobs/page.html", context, project=project)
 
 
@@ -127,6 +130,11 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "ranks": list(ranks[:RANKS_AS_CHIPS]),
         "more_ranks": list(ranks[RANKS_AS_CHIPS:]),
     }
+
+
+def _tabs(job_id: int, tab: str) -> list[tuple[str, str]]:
+    """Return the tabs; the graph only of a job with dependencies."""
+    return [each for each in TABS if each[0] != "graph" or tab == "graph" or has_graph(job_id)]
 
 
 def _attempt_of(found: JobPage, number: int | None) -> Attempt | None:

@@ -95,6 +95,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "mesh"): "viewer",
     ("get", "tasks"): "viewer",
     ("get", "program_metrics"): "viewer",
+    ("get", "graph"): "viewer",
     ("get", "why"): "viewer",
     ("get", "gateway_sessions"): "viewer",
     (

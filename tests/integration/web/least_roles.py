@@ -129,6 +129,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job_tab"): "viewer",
     ("get", "job_charts_live"): "viewer",
     ("get", "job_log_at"): "viewer",
+    ("get", "job_graph_live"): "viewer",
     ("get", "job_nodes_live"): "viewer",
     ("post", "end_session"): "maintainer",  # of another user's; the own: test_job_sessions
     ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
