@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from jobs.ground.query_plans import planned_for_values
 from jobs.limits import walltime_of
-from jobs.models import GpuUse, Job, Project, Queue, ScheduleRun
+from jobs.models import GpuUse, Job, JobDependency, Project, Queue, ScheduleRun
 from jobs.permissions import Actor, Verb, jobs_of, require, verbs_of
 from jobs.readers.gpu_use import gpu_use_of
 from jobs.readers.job_filter import JobFilter, matching_jobs
@@ -114,6 +114,7 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
         attempt_count=Count("attempts"),
         run_began=Max("attempts__run_started_at", filter=Q(attempts__ended_at=None)),
         usd=Sum("attempts__usd"),
+        has_dependencies=Exists(JobDependency.objects.filter(job=OuterRef("pk"))),
         queue_gives_way=Exists(Queue.objects.filter(name=OuterRef("queue_name"), preemptible=True)),
     )
 
@@ -151,6 +152,7 @@ def job_row(job: Job, rights: Rights) -> wire.Job:
         array=job.array_id,
         array_index=job.array_index,
         array_values=job.array_values,
+        has_dependencies=getattr(job, "has_dependencies", False),
         labels=job.labels,
         note=job.note,
         created_at=job.created_at,

@@ -133,6 +133,7 @@ urlpatterns = [
     path("<slug:slug>/jobs/edit", spec_form.edit_spec, name="edit_spec"),
     path("<slug:slug>/jobs/plan", plan_part.plan, name="plan"),
     path(_ARRAY, array_pages.page, name="array"),
+    path(f"{_ARRAY}/jobs/<int:index>", array_pages.job, name="array_job"),
     path(f"{_ARRAY}/live", array_pages.live, name="array_live"),
     path(f"{_ARRAY}/cancel", array_pages.cancel, name="array_cancel"),
     path(f"{_ARRAY}/rerun-failed", array_pages.rerun, name="array_rerun_failed"),

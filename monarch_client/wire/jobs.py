@@ -53,6 +53,7 @@ class Job:
     array_values: Annotated[dict[str, str], Meta(description="Its value there for each name.")] = (
         field(default_factory=dict)
     )
+    has_dependencies: Annotated[bool, Meta(description="It starts after other jobs.")] = False
     labels: dict[str, str] = field(default_factory=dict)
     note: Annotated[str, Meta(description="A remark of its users.")] = ""
     created_at: Moment

@@ -55,6 +55,13 @@ def icon(name: str) -> SafeString:
 
 
 @register.simple_tag
+def glyph(name: str) -> SafeString:
+    """Draw an icon of the sprite within a picture, 16 units wide, at its origin."""
+    address = f"{static('jobs/icons.svg')}#{name.lower()}"
+    return format_html('<use href="{}" width="16" height="16"></use>', address)
+
+
+@register.simple_tag
 def module(path: str) -> SafeString:
     """Load a module of JavaScript, and the modules that it imports, all at once."""
     preloads = format_html_join(

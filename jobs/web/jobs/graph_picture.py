@@ -19,7 +19,7 @@ FOLD_ABOVE, MOST_IN_LEVEL = 40, 14
 NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y, MARGIN = 196, 46, 56, 14, 8
 MOST_NAMED = 5
 _SWEEPS = 4
-_LONGEST_NAME = 23
+_LONGEST_NAME = 18
 # Of several jobs, the node shows the first of these that any of them has.
 _MOST_TELLING = (
     JobStatus.FAILED,
@@ -50,7 +50,7 @@ class Node:
 
     @property
     def job(self) -> GraphJob | None:
-        """The job; None if the node stands for several."""
+        """The job; None if the node has several."""
         return None if self.folded or self.array is not None else self.jobs[0]
 
     @property
@@ -80,7 +80,7 @@ class Node:
     @property
     def short_name(self) -> str:
         """The name as far as the box has space for it."""
-        space = _LONGEST_NAME - len(self.number)
+        space = max(4, _LONGEST_NAME - len(self.number))
         return self.name if len(self.name) <= space else f"{self.name[: space - 1]}…"
 
     @property
@@ -151,7 +151,7 @@ def picture(graph: JobGraph, *, unfolded: bool = False) -> Picture:
         width=2 * MARGIN + len(columns) * (NODE_WIDTH + GAP_X) - GAP_X,
         height=height,
         is_folded=any(node.folded for node in nodes),
-        can_fold=can_fold,
+        can_fold=can_fold and unfolded,
         counts=counted(graph.jobs),
         is_final=FINAL_STATUSES.issuperset(job.status for job in graph.jobs if job.status),
     )
@@ -203,6 +203,10 @@ def _levels(nodes: Sequence[Node], edges: Iterable[GraphEdge]) -> dict[int, int]
             missing[then] -= 1
             if not missing[then]:
                 ready.append(then)
+    # A job that depends on none is beside the first one that depends on it.
+    for key, behind in after.items():
+        if not levels[key] and behind:
+            levels[key] = min(levels[then] for then in behind) - 1
     return levels
 
 

@@ -137,6 +137,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "terminal_ticket"): "maintainer",  # as above
     ("get", "array"): "viewer",
     ("get", "array_live"): "viewer",
+    ("get", "array_job"): "viewer",
     ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays
     ("post", "array_rerun_failed"): "member",
     ("post", "cancel"): "maintainer",  # of another user's job; the own: test_job_actions

@@ -33,6 +33,17 @@ function nearest(links, from, [dx, dy]) {
   return best;
 }
 
+const centered = new WeakSet();
+
+// Shows the current part of a wide picture when the picture is first seen.
+function center(picture, link) {
+  const scroller = picture.closest(".scroll-x");
+  if (!scroller?.clientWidth || centered.has(picture)) return;
+  centered.add(picture);
+  const [box, frame] = [link.getBoundingClientRect(), scroller.getBoundingClientRect()];
+  scroller.scrollLeft += box.x + box.width / 2 - frame.x - frame.width / 2;
+}
+
 // A picture that was drawn again has links that Tab would reach one by one.
 function prepare() {
   for (const picture of document.querySelectorAll("[data-roving]")) {
@@ -42,7 +53,11 @@ function prepare() {
       links.find((link) => link.getAttribute("tabindex") === "0") ??
       links.find((link) => link.hasAttribute("aria-current")) ??
       links[0];
-    for (const link of links) link.setAttribute("tabindex", link === current ? 0 : -1);
+    for (const link of links) {
+      const wanted = link === current ? "0" : "-1";
+      if (link.getAttribute("tabindex") !== wanted) link.setAttribute("tabindex", wanted);
+    }
+    if (current) center(picture, picture.querySelector("a[aria-current]") ?? current);
   }
 }
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 
 from jobs.actions.jobs.submit import submit_job, submit_jobs
 from jobs.models import Job, JobArray
 from jobs.permissions import Actor
 from jobs.statuses import Role
-from tests.factories import make_member
+from tests.factories import make_job, make_member
 from tests.integration.web.conftest import browser_of, text_of
 
 pytestmark = pytest.mark.feature("S2.6")
@@ -84,3 +86,43 @@ def test_deleted_jobs_are_shown_beside_the_others(mia):
     array = JobArray.objects.get()
     Job.objects.filter(pk=array.jobs.last().pk).delete()
     assert "Deleted 1" in mia.text(f"/rl/arrays/{array.pk}")
+
+
+def make_large_array(project, user, size: int) -> JobArray:
+    """Create an array of queued jobs without submitting them."""
+    array = JobArray.objects.create(
+        project=project, name="wide", size=size, values=[["seed", []]], submitted_by=user
+    )
+    first = make_job(project, array=array, array_index=0, submitted_by=user)
+    jobs = []
+    for index in range(1, size):
+        first.pk, first.array_index = None, index
+        jobs.append(copy(first))
+    Job.objects.bulk_create(jobs)
+    return array
+
+
+def test_the_page_has_a_letter_for_each_job_and_its_retries(mia, project):
+    array = make_large_array(project, mia.user, 5)
+    jobs = list(array.jobs.order_by("array_index"))
+    Job.objects.filter(pk=jobs[1].pk).update(status="RUNNING", failure_count=2, recovery_count=1)
+    Job.objects.filter(pk=jobs[2].pk).delete()
+    page = mia.get(f"/rl/arrays/{array.pk}").content.decode()
+    assert 'data-letters="QR-QQ"' in page
+    assert 'data-retries="{&quot;1&quot;: 3}"' in page
+    assert mia.get(f"/rl/arrays/{array.pk}/jobs/1")["Location"] == f"/rl/jobs/{jobs[1].pk}"
+    assert mia.get(f"/rl/arrays/{array.pk}/jobs/2").status_code == 404
+
+
+def test_the_rows_of_a_large_array_are_filtered_and_shown_in_pages(
+    mia, project, django_assert_max_num_queries
+):
+    array = make_large_array(project, mia.user, 250)
+    array.jobs.filter(array_index__in=[7, 249]).update(status="RUNNING")
+    rows = r'<tr id="job-'
+    with django_assert_max_num_queries(20):
+        page = mia.get(f"/rl/arrays/{array.pk}").content.decode()
+    assert page.count(rows) == 100 and "Page 1 of 3" in page
+    assert mia.get(f"/rl/arrays/{array.pk}?page=9").content.decode().count(rows) == 50
+    running = mia.get(f"/rl/arrays/{array.pk}/live?status=RUNNING").content.decode()
+    assert running.count(rows) == 2 and "Page" not in running

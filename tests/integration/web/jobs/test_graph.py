@@ -45,6 +45,8 @@ def test_only_a_job_with_dependencies_has_the_tab_with_its_graph(mia, project):
     assert ">Graph</a>" not in mia.get(f"/rl/jobs/{alone.pk}").content.decode()
     for job in (first, last):
         assert ">Graph</a>" in mia.get(f"/rl/jobs/{job.pk}").content.decode()
+    table = mia.get("/rl/jobs").content.decode()
+    assert table.count(">graph</a>") == 1 and f'href="/rl/jobs/{last.pk}/graph"' in table
     page = mia.get(f"/rl/jobs/{first.pk}/graph").content.decode()
     assert f'href="/rl/jobs/{last.pk}"' in page
     assert f'aria-label="train #{last.pk}: Queued, after prepare #{first.pk}"' in page
