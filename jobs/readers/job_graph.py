@@ -82,6 +82,7 @@ def _graph_job(row: Job) -> GraphJob:
         job_id=row.pk,
         name=row.name,
         status=row.status,
+        deleted=False,
         array=row.array_id,
         array_name=row.array.name if row.array else "",
         ended_at=row.ended_at,
@@ -89,4 +90,12 @@ def _graph_job(row: Job) -> GraphJob:
 
 
 def _deleted_job(row: JobDependency) -> GraphJob:
-    return GraphJob(job_id=row.needs_number, name=row.needs_name, status=row.ended_as, deleted=True)
+    return GraphJob(
+        job_id=row.needs_number,
+        name=row.needs_name,
+        status=row.ended_as,
+        deleted=True,
+        array=None,
+        array_name="",
+        ended_at=None,
+    )
