@@ -16,11 +16,11 @@ from monarch_client.wire.jobs import Job
 class JobView:
     """One job on the terminal, from now to its end."""
 
-    def __init__(self, client: rest.PortalClient, job: Job) -> None:
+    def __init__(self, client: rest.PortalClient, job: Job, *, shows_own: bool = False) -> None:
         self._client = client
         self._job = job
         self._progress = Progress()
-        self._log = LogPrinter(many_ranks=job.num_nodes > 1)
+        self._log = LogPrinter(many_ranks=job.num_nodes > 1, shows_own=shows_own)
         self._is_away = False
 
     def follow(self, tail: int | None = None, choice: Mapping[str, Any] | None = None) -> int:
@@ -34,6 +34,7 @@ class JobView:
             self._progress.detached(self._job)
             return DETACHED
         self._log.finish()
+        self._log.report_left_out(self._job.id)
         self._look()
         self._progress.ended(self._job)
         return exit_code_of(self._job)

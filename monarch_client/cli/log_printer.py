@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from monarch_client.cli.terminal import safe, write
+from monarch_client.cli.terminal import safe, tell, write
+from monarch_client.runner.vocabulary.monarch_lines import is_own_line
 from monarch_client.runner.vocabulary.streams import PORTAL
 from monarch_client.wire.logs import LogLine
 
@@ -20,11 +21,14 @@ class LogPrinter:
     """A printer of log lines, with the rank in front if the job has several.
 
     A progress bar goes back to the begin of its line, and no further; in a pipe, where nothing can
-    be drawn over, each state of it is a line.
+    be drawn over, each state of it is a line. Without `shows_own`, lines that Monarch printed about
+    itself are only counted, in `left_out`.
     """
 
-    def __init__(self, *, many_ranks: bool) -> None:
+    def __init__(self, *, many_ranks: bool, shows_own: bool = True) -> None:
         self._many_ranks = many_ranks
+        self._shows_own = shows_own
+        self.left_out = 0
         self._unfinished: LogLine | None = None
         self._over = _BACK_AND_ERASE if sys.stdout.isatty() else "\n"
         # Of the line that is being printed: whether it has text, and is to be drawn over.
@@ -40,9 +44,20 @@ class LogPrinter:
         """End a line whose last piece never came."""
         write(self._break())
 
+    def report_left_out(self, job_id: int) -> None:
+        """Report how many lines were left out, and how to see them."""
+        if self.left_out:
+            what = "1 line of Monarch's own output is"
+            if self.left_out > 1:
+                what = f"{self.left_out} lines of Monarch's own output are"
+            tell(f"{what} not shown. To see all lines: mportal logs --all {job_id}")
+
     def _pieces(self, lines: Iterable[LogLine]) -> Iterator[str]:
         for line in lines:
             self.count += 1
+            if not self._shows_own and is_own_line(line.text):
+                self.left_out += 1
+                continue
             begun = self._unfinished
             if begun is None or _source(begun) != _source(line):
                 yield self._break() + self._prefix(line)

@@ -33,18 +33,22 @@ PAGE = 1000
 @click.option("--stream", "-s", type=click.Choice(STREAMS), help="Only lines of this stream.")
 @click.option("--attempt", "-a", type=click.IntRange(1), help="Only lines of this attempt.")
 @click.option("--tail", "-n", type=click.IntRange(0), help="Start this many lines before the end.")
+@click.option(
+    "--all", "shows_own", is_flag=True, help="Also print the lines of Monarch's own output."
+)
 @search_options
 @pass_session
 def logs(session: Session, /, job_id: int, project: str | None, **options: Any) -> None:
     """Print a job's log."""
     follow, tail, request = options.pop("follow"), options.pop("tail"), SearchRequest.take(options)
+    shows_own = options.pop("shows_own") or request.is_search
     request.check(following=follow, job_id=job_id)
     job = session.client.job(session.project(project), job_id)
     _check(session.client, job, options)
     if follow:
-        code = JobView(session.client, job).follow(tail, options)
+        code = JobView(session.client, job, shows_own=shows_own).follow(tail, options)
         click.get_current_context().exit(code)
-    printer = LogPrinter(many_ranks=job.num_nodes > 1)
+    printer = LogPrinter(many_ranks=job.num_nodes > 1, shows_own=shows_own)
     if request.is_search:
         search = Search(session.client, job, options, request)
         for lines in search.pages(tail):
@@ -55,6 +59,7 @@ def logs(session: Session, /, job_id: int, project: str | None, **options: Any) 
     for lines in reading.pages() if tail is None else [reading.tail(tail)]:
         printer.show(lines)
     printer.finish()
+    printer.report_left_out(job_id)
     _warn_of_removed(reading.removed)
     if not printer.count and tail != 0:
         if not reading.removed:

@@ -188,6 +188,10 @@ def dialogs(camera: Camera) -> None:
     camera.take("remove-dialog")
 
 
+def only_the_log(camera: Camera) -> None:
+    camera.at(f"/rl/jobs/{team.RUNNING}?zen=1", "zen", "#log-state[data-state=live]")
+
+
 def palette(camera: Camera) -> None:
     page = camera.page
     page.goto(f"/rl/jobs/{team.RUNNING}")
@@ -291,6 +295,7 @@ def test_every_page_and_state_is_fine_for_axe_and_fits_its_width(
     schedules(camera, faults)
     dialogs(camera)
     palette(camera)
+    only_the_log(camera)
     arrays(camera, project, ada)
     people(camera)
     projects(camera, ada)

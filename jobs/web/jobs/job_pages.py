@@ -28,6 +28,7 @@ from jobs.web.jobs.charts_tab import charts_context
 from jobs.web.jobs.graph_tab import graph_context
 from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
+from monarch_client.runner.vocabulary.monarch_lines import OWN_LINE
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.spec.tpu import hosts_of_node
 from monarch_client.wire.attempts import Attempt, Stage
@@ -119,6 +120,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "named": named_jobs(actor, found.job.wait_message, waiting.sentence if waiting else ""),
         "stages": _stages_of(found.job.kind, shown),
         "live_query": urlencode(kept),
+        "own_line": OWN_LINE,
         "log_removed": removed_logs(job_id, None if is_newest or not shown else shown.number),
         "lowest_priority": LOWEST_PRIORITY,
         "highest_priority": HIGHEST_PRIORITY,

@@ -16,10 +16,10 @@ from collections import deque
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from monarch_client.runner.base.admin_lines import is_admin_line
 from monarch_client.runner.base.lines import LineReader
 from monarch_client.runner.base.process_tree import descendants, signal_all
 from monarch_client.runner.vocabulary import streams
+from monarch_client.runner.vocabulary.monarch_lines import is_own_line
 
 if TYPE_CHECKING:
     from typing import Callable, Mapping, Sequence
@@ -40,8 +40,6 @@ _KILLS = 50
 # it before the runner gets its own: that exit is not a failure of the program.
 _SIGTERM_WAITS_S = 1.0
 _EVIDENCE_LINES = 20
-# Monarch prints this in every process. It is no evidence, and neither are its admin's lines.
-_NOISE = "Monarch internal logs are being written"
 _EVIDENCE_LINE_LENGTH = 400
 
 
@@ -54,10 +52,6 @@ def signal_of(exit_code: int) -> int | None:
     """Return the signal that an exit code means, also if a shell reported it; None if none."""
     number = exit_code - 128
     return number if 0 < number < signal.SIGRTMIN else None
-
-
-def _is_noise(text: str) -> bool:
-    return text.startswith(_NOISE) or is_admin_line(text)
 
 
 class Command:
@@ -112,7 +106,7 @@ class Command:
 
     def _take(self, stream: str, pieces: list[Piece]) -> None:
         for piece in pieces[-_EVIDENCE_LINES:]:
-            if piece.text.strip() and not _is_noise(piece.text):
+            if piece.text.strip() and not is_own_line(piece.text):
                 self.last_lines.append(piece.text[:_EVIDENCE_LINE_LENGTH])
         self._on_pieces(stream, pieces)
 

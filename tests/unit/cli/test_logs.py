@@ -224,3 +224,32 @@ def test_options_that_do_not_go_together_are_refused_in_a_sentence(mportal, port
     result = mportal("logs", "42", *options)
     assert (result.exit_code, portal.requests) == (2, [])
     assert words in " ".join(result.stderr.split())
+
+
+OWN = "Monarch internal logs are being written to /tmp/x.log; execution id x_1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown", "remark"),
+    [
+        ((), "a\nValueError: b\n", "2 lines of Monarch's own output are not shown. "),
+        (("--all",), f"{OWN}\na\n{OWN}\nValueError: b\n", ""),
+    ],
+)
+def test_lines_of_monarch_about_itself_are_left_out_unless_all_are_requested(
+    mportal, portal, arguments, shown, remark
+):
+    portal.on(JOB, ok(ended_job()))
+    texts = [OWN, "a", OWN, "ValueError: b"]
+    portal.on(LOGS, page([line_json(i, text) for i, text in enumerate(texts, 1)]))
+    result = mportal("logs", "42", *arguments)
+    assert (result.exit_code, result.stdout) == (0, shown)
+    assert result.stderr.startswith(remark)
+    assert ("mportal logs --all 42" in result.stderr) == bool(remark)
+
+
+def test_a_search_finds_lines_of_monarch_about_itself(mportal, portal):
+    portal.on(JOB, ok(ended_job()))
+    answer = {"results": [{**line_json(1, OWN), "spans": [[0, 7]]}], "next": None, "previous": None}
+    portal.on(SEARCH, ok({**answer, "removed": "", "last": "1:1", "scanned_bytes": 9}))
+    assert mportal("logs", "42", "--grep", "Monarch").stdout == f"{OWN}\n"

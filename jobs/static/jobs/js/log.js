@@ -1,17 +1,19 @@
 // The log of the job page: wires the window of lines to its source, to the bar above it and to what
 // finds, names and folds lines.
-import { bindKeys } from "./keys.js";
 import { refreshSoon } from "./live.js";
 import { bindBar } from "./log/bar.js";
 import { Find } from "./log/find.js";
 import { firstError } from "./log/errors.js";
 import { Folds } from "./log/folds.js";
+import { bindLogKeys } from "./log/keys.js";
+import { OwnLines } from "./log/own_lines.js";
 import { bindPages } from "./log/pages.js";
 import { NamedLines } from "./log/places.js";
 import { Reader } from "./log/reader.js";
 import { LogSource } from "./log/source.js";
 import { showConnection } from "./log/state.js";
 import { LogWindow } from "./log/window.js";
+import { bindZen } from "./log/zen.js";
 
 const panel = document.querySelector("[data-log]");
 const page = document.getElementById("job-page");
@@ -32,9 +34,11 @@ const view = new LogWindow(parts.box, parts.list, {
   rankColumn: Boolean(panel.querySelector("[data-rank]")),
   changed: showState,
   drawn(elements) {
+    own.mark(elements);
     named.mark(elements);
     find.mark(elements);
     folds.update();
+    own.update();
   },
 });
 
@@ -55,13 +59,17 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
 });
 
 const folds = new Folds(parts.list);
+const own = new OwnLines(parts.list, panel.dataset.ownLine);
 const reader = new Reader(view, source, {
   lost(sentence) {
     showStream("lost");
     if (sentence) parts.empty.textContent = sentence;
     showState();
   },
-  reveal: (element) => folds.reveal(element),
+  reveal(element) {
+    folds.reveal(element);
+    own.reveal(element);
+  },
 });
 const named = new NamedLines(parts.list, panel.querySelector("[data-charts-at]"));
 const find = new Find(panel, parts.list, source, {
@@ -80,6 +88,7 @@ function showState() {
   parts.jump.textContent = view.pending ? `Jump to newest · ${count} new` : "Jump to newest";
 }
 
+const relaid = () => view.following && view.follow();
 const jump = () => (view.attached ? view.follow() : reader.follow());
 
 bindBar(panel, parts.box, {
@@ -90,7 +99,7 @@ bindBar(panel, parts.box, {
     await reader.follow();
     find.search({ show: false });
   },
-  relaid: () => view.following && view.follow(),
+  relaid,
   follow: () => (view.following ? view.stopFollowing() : jump()),
   firstError: showFirstError,
   find: () => (find.isOpen ? find.close() : find.open()),
@@ -104,21 +113,9 @@ async function showFirstError() {
   if (found) reader.show(named.name(found));
 }
 
-function press(what) {
-  panel.querySelector(what)?.click();
-}
+const zen = bindZen(panel.querySelector("[data-zen]"), relaid);
 
-bindKeys(panel, {
-  "/": () => find.open(),
-  f: () => find.open(),
-  n: () => find.step(1),
-  N: () => find.step(-1),
-  G: jump,
-  e: showFirstError,
-  t: () => press("[data-toggle=times]"),
-  w: () => press("[data-toggle=wrap]"),
-  "?": () => document.getElementById("log-keys").showModal(),
-});
+bindLogKeys(panel, { find, jump, showFirstError, zen });
 // A hidden tab holds no connection: browsers allow six for a whole portal.
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {

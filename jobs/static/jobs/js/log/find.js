@@ -114,7 +114,7 @@ export class Find {
   }
 
   #pressed(event) {
-    if (event.key === "Escape") this.close();
+    if (event.key === "Escape") this.close(event.preventDefault());
     if (event.key !== "Enter" || event.target !== this.words) return;
     if (this.words.value === this.finder.query?.q) this.step(event.shiftKey ? -1 : 1);
     else this.search();

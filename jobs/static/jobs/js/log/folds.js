@@ -7,7 +7,7 @@ export class Folds {
     this.list = list;
     this.chosen = new Map(); // place of a group's first line -> whether it is open
     list.addEventListener("click", (event) => {
-      const button = event.target.closest("button.fold");
+      const button = event.target.closest("[data-fold] button.fold");
       if (button) this.#toggle(button);
     });
   }
