@@ -104,7 +104,7 @@ def running() -> Iterator[Ray]:
     """Start a head node on loopback, and stop it with all its processes at the end."""
     path = environment()
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
-        dashboard, port = _free_port(), _free_port()
+        dashboard, port = free_port(), free_port()
         variables = {
             "PATH": f"{path / 'bin'}:/usr/bin:/bin",
             "HOME": folder,
@@ -164,7 +164,8 @@ def _stop(head: subprocess.Popen[bytes]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of loopback that nothing uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
