@@ -63,6 +63,8 @@ MPORTAL_ORPHAN_GRACE_MINUTES = env_int("MPORTAL_ORPHAN_GRACE_MINUTES", 10)
 MPORTAL_METRICS_SECONDS = env_int("MPORTAL_METRICS_SECONDS", 10)
 # Jobs that one job's program has submitted and that have not ended.
 MPORTAL_MAX_CHILDREN = env_int("MPORTAL_MAX_CHILDREN", 100)
+# A documentation site of one's own; empty: the pages that are shipped with the portal.
+MPORTAL_DOCS_URL = env_str("MPORTAL_DOCS_URL").strip()
 REDIS_URL = env_secret("REDIS_URL") or _home.redis.url
 # How a person runs manage.py here: pages name commands that work when they are copied.
 _python = Path(sys.executable)
@@ -112,7 +114,11 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["jobs.web.base.template_tags", "jobs.web.base.time_tags"],
+            "builtins": [
+                "jobs.web.base.template_tags",
+                "jobs.web.base.time_tags",
+                "jobs.web.base.terms",
+            ],
         },
     }
 ]

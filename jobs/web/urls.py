@@ -9,6 +9,7 @@ from jobs.web.administration import cloud_pages, quota_pages, sharing_pages, use
 from jobs.web.base import live
 from jobs.web.base.palette import palette
 from jobs.web.clusters import machines_page
+from jobs.web.help import help_pages
 from jobs.web.jobs import (
     array_pages,
     bulk_pages,
@@ -70,6 +71,8 @@ urlpatterns = [
     path("settings/add-cloud/<slug:kind>", cloud_pages.add, name="add_cloud"),
     path("settings/palette", palette, name="palette"),
     path("settings/time", settings_pages.time_settings, name="time_settings"),
+    path("settings/help/<path:name>", help_pages.page, name="help"),
+    path("settings/whats-new", help_pages.whats_new, name="whats_new"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),
     path("settings/machines", machines_page.all_page, name="all_machines"),

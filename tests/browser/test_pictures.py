@@ -222,6 +222,8 @@ def people(camera: Camera) -> None:
     camera.at("/settings/tokens", "tokens")
     camera.at("/settings/password", "password")
     camera.at("/settings/time", "time-zone")
+    camera.at("/settings/help/docs/reference/spec.md", "documentation")
+    camera.at("/settings/whats-new", "whats-new")
     page.goto("/settings/tokens")
     page.get_by_label("Name", exact=True).fill("new")
     page.get_by_role("button", name="Create token").click()

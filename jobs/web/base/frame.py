@@ -14,6 +14,9 @@ from jobs.models import Project
 from jobs.permissions import Actor, Verb, may
 from jobs.readers.project_list import project_list, project_view
 from jobs.web.base import pages
+from jobs.web.base.documents import documentation_url
+from jobs.web.base.news import SEEN, news
+from monarch_client.version import __version__
 from monarch_client.wire import projects as wire
 
 LAST_PROJECT = "last_project"
@@ -29,6 +32,9 @@ class Frame:
     may_submit: bool
     administers: bool  # the installation
     shortage: str  # why nothing new begins just now; "" as a rule
+    docs_url: str  # of the documentation; "" if there is none
+    has_news: bool  # that the user has not seen
+    version: str = __version__
 
     @property
     def project_pages(self) -> list[pages.PageLink]:
@@ -68,6 +74,8 @@ def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Fra
         may_submit=project is not None and may(actor, Verb.SUBMIT_JOB, project),
         administers=actor.reaches_beyond_projects,
         shortage=shortage(),
+        docs_url=documentation_url(),
+        has_news=news().digest != request.COOKIES.get(SEEN, ""),
     )
 
 

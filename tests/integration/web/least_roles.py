@@ -25,6 +25,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "theme"): PUBLIC,
     ("get", "palette"): SIGNED_IN,
     ("get", "schedule_times"): "viewer",
+    ("get", "help"): SIGNED_IN,
+    ("get", "whats_new"): SIGNED_IN,
     ("get", "time_settings"): SIGNED_IN,
     ("post", "time_settings"): SIGNED_IN,
     ("get", "sessions"): SIGNED_IN,

@@ -31,6 +31,8 @@ OWN_PAGES = [
     "/settings/tokens",
     "/settings/password",
     "/settings/time",
+    "/settings/help/docs/README.md",
+    "/settings/whats-new",
     "/settings/machines",
     "/settings/projects",
     "/settings/sessions",
