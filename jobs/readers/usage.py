@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import Count, F, Q, QuerySet
-from django.db.models.functions import TruncDate
-
 from jobs.ground import clock
 from jobs.models import Attempt, Cluster, Project
 from jobs.permissions import Actor, Verb, require
 from jobs.policies.costs import NOTHING, Use, rounded, slices, so_far
-from jobs.spending import OF_COST, charge_of, is_waiting_kind, there_between
-from jobs.statuses import ClusterStatus, UsageBy
+from jobs.readers.settled_usage import Part, SettledUsage, settled_usage
+from jobs.spending import OF_COST, charge_of, is_waiting_kind
+from jobs.statuses import UsageBy
 from monarch_client.spec.accelerators import known_count
 from monarch_client.wire.money import Usage, UsageRow
 
@@ -43,6 +41,10 @@ class _Sum:
             self.gpu_hours = None
         else:
             self.gpu_hours += gpu_hours
+
+    def add_part(self, part: Part, name: str = "") -> None:
+        self.add(part.usd, part.node_hours, part.gpu_hours)
+        self.name = name
 
     def row(self, key: str) -> UsageRow:
         gpu_hours = None if self.gpu_hours is None else round(self.gpu_hours, 3)
@@ -98,15 +100,26 @@ def usages(
     """Return the usage by several groupings from one read, so that they agree with one another."""
     require(actor, Verb.VIEW_PROJECT, project)
     sums = {by: _no_sums(by, first_day, last_day) for by in bys}
-    total = _Sum()
-    for piece in _pieces(project, _midnight(first_day), _midnight(last_day) + _DAY):
+    total, now = _Sum(), clock.now()
+    begin, end = _midnight(first_day), min(_midnight(last_day) + _DAY, now)
+    most_jobs = MOST_ROWS if UsageBy.JOB in sums else 0
+    settled = settled_usage(project, begin, end, most_jobs=most_jobs)
+    for piece in _pieces(settled.to_divide, begin, end, now):
         gpu_hours = None if piece.gpus is None else piece.node_hours * piece.gpus
         total.add(piece.usd, piece.node_hours, gpu_hours)
         for by, of_keys in sums.items():
             key, name = _whose(by, piece)
-            found = of_keys[key]
-            found.add(piece.usd, piece.node_hours, gpu_hours)
-            found.name = name
+            of_keys[key].add(piece.usd, piece.node_hours, gpu_hours)
+            of_keys[key].name = name
+    for part in settled.parts:
+        total.add_part(part)
+        if part.day and UsageBy.DAY in sums:
+            sums[UsageBy.DAY][part.day.isoformat()].add_part(part)
+        if UsageBy.USER in sums:
+            sums[UsageBy.USER][part.user].add_part(part, part.user)
+    if UsageBy.JOB in sums:
+        for part in settled.jobs:
+            sums[UsageBy.JOB][str(part.job_id)].add_part(part, part.job_name)
     whole = total.row("")
     return [
         Usage(
@@ -114,7 +127,7 @@ def usages(
             first_day=first_day,
             last_day=last_day,
             by=by,
-            rows=_rows(of_keys, is_sorted=by == UsageBy.DAY),
+            rows=_rows(of_keys, by, settled),
             usd=whole.usd,
             node_hours=whole.node_hours,
             gpu_hours=whole.gpu_hours,
@@ -132,56 +145,12 @@ def _no_sums(by: UsageBy, first_day: date, last_day: date) -> dict[str, _Sum]:
     return sums
 
 
-def _pieces(project: Project, begin: datetime, end: datetime) -> Iterator[_Piece]:
-    """Yield stretches of machines' time between the two, none across a midnight."""
-    now = clock.now()
-    end = min(end, now)
-    clusters = there_between(begin, end).filter(project=project)
-    whole = _whole_ones(clusters).filter(created_at__gte=begin, gone_at__lt=end)
-    divided = _machines_of(clusters.exclude(pk__in=whole.values("pk")))
-    for machines in divided.values():
+def _pieces(
+    cluster_ids: Sequence[int], begin: datetime, end: datetime, now: datetime
+) -> Iterator[_Piece]:
+    """Yield stretches of these clusters' time between the two, none across a midnight."""
+    for machines in _machines_of(cluster_ids).values():
         yield from _divided(machines, begin, end, now)
-    # A cluster whose last bill came between the two queries is in both.
-    yield from _whole(whole, divided)
-
-
-def _whole_ones(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
-    """Return the clusters whose last bill has arrived and belongs to one attempt and one day.
-
-    Nearly all clusters of a month are such: they need not be divided.
-    """
-    return clusters.alias(
-        first_day=TruncDate("created_at", tzinfo=timezone.utc),
-        last_day=TruncDate("gone_at", tzinfo=timezone.utc),
-        attempt_count=Count("attempts"),
-    ).filter(
-        Q(usd_per_hour=None) | Q(billed_at__gte=F("gone_at")),
-        status=ClusterStatus.GONE,
-        stopped_at=None,
-        is_reusable=False,
-        fingerprint="",
-        first_day=F("last_day"),
-        attempt_count=1,
-    )
-
-
-def _whole(clusters: QuerySet[Cluster], others: Container[int]) -> Iterator[_Piece]:
-    """Yield the one piece of each of those clusters, except for the others."""
-    rows = Attempt.objects.filter(cluster__in=clusters.values("pk")).values_list(
-        "cluster_id",
-        "cluster__created_at",
-        "cluster__gone_at",
-        "cluster__usd",
-        "cluster__num_nodes",
-        *_OF_OWNER,
-    )
-    for cluster_id, began, gone, usd, num_nodes, *of_owner in rows.iterator():
-        if cluster_id in others:
-            continue
-        owner = _owner(*of_owner)
-        node_hours = num_nodes * ((gone - began) / _HOUR)
-        day = began.astimezone(timezone.utc).date()
-        yield _Piece(day, owner, usd or NOTHING, node_hours, owner.gpus)
 
 
 def _divided(
@@ -213,7 +182,8 @@ def _divided(
             )
 
 
-def _machines_of(clusters: QuerySet[Cluster]) -> dict[int, _Machines]:
+def _machines_of(cluster_ids: Sequence[int]) -> dict[int, _Machines]:
+    clusters = Cluster.objects.filter(pk__in=cluster_ids)
     found = {
         cluster.pk: _Machines(cluster)
         for cluster in clusters.only(*OF_COST, "num_nodes", "is_reusable", "fingerprint")
@@ -250,17 +220,36 @@ def _whose(by: UsageBy, piece: _Piece) -> tuple[str, str]:
     return piece.owner.job_id, piece.owner.job_name
 
 
-def _rows(sums: dict[str, _Sum], *, is_sorted: bool) -> list[UsageRow]:
-    if is_sorted:
+def _rows(sums: dict[str, _Sum], by: UsageBy, settled: SettledUsage) -> list[UsageRow]:
+    if by == UsageBy.DAY:
         return [total.row(key) for key, total in sums.items()]
     dearest = sorted(sums.items(), key=lambda each: (-each[1].usd, -each[1].node_hours, each[0]))
     rows = [total.row(key) for key, total in dearest[:MOST_ROWS]]
-    if others := dearest[MOST_ROWS:]:
-        rest = _Sum(f"{len(others)} others")
-        for _, each in others:
-            rest.add(each.usd, each.node_hours, each.gpu_hours)
+    count, rest = _unlisted_jobs(settled) if by == UsageBy.JOB else (0, _Sum())
+    for _, each in dearest[MOST_ROWS:]:
+        rest.add(each.usd, each.node_hours, each.gpu_hours)
+    count += len(dearest[MOST_ROWS:])
+    if count:
+        rest.name = f"{count} others"
         rows.append(rest.row("others"))
     return rows
+
+
+def _unlisted_jobs(settled: SettledUsage) -> tuple[int, _Sum]:
+    """Return the number of settled jobs that are not listed by themselves, and their sum."""
+    count = settled.job_count - len(settled.jobs)
+    rest = _Sum()
+    if not count:
+        return 0, rest
+    unknown = 0
+    for parts, sign in ((settled.parts, 1), (settled.jobs, -1)):
+        for part in parts:
+            rest.add(sign * part.usd, sign * part.node_hours, sign * (part.gpu_hours or 0.0))
+            unknown += sign * part.pieces if part.gpus is None else 0
+    # What rounding left over is no time.
+    rest.node_hours = max(0.0, rest.node_hours)
+    rest.gpu_hours = None if unknown else max(0.0, rest.gpu_hours or 0.0)
+    return count, rest
 
 
 def _midnight(day: date) -> datetime:

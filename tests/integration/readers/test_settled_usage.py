@@ -1,0 +1,121 @@
+"""Usage that the database adds up: equal to the division of every cluster in Python."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from random import Random
+
+import pytest
+
+from jobs.models import Attempt, Cluster, Project, User
+from jobs.permissions import Actor
+from jobs.readers.settled_usage import SettledUsage
+from jobs.readers.usage import usages
+from jobs.spending import there_between
+from jobs.statuses import ClusterStatus, JobStatus, UsageBy
+from monarch_client.wire.money import Usage
+from tests.factories import make_attempt, make_job, make_project, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+NOW = datetime(2026, 11, 24, 12, tzinfo=timezone.utc)
+# Near these, clusters come and go: the end of a month, an hour that clocks of New York show
+# twice, a midnight, and now.
+NEAR = [
+    datetime(2026, 11, 1, tzinfo=timezone.utc),
+    datetime(2026, 11, 1, 6, tzinfo=timezone.utc),
+    datetime(2026, 11, 23, tzinfo=timezone.utc),
+    NOW,
+]
+RESOURCES = [
+    *[{}, {"accelerators": "H100:8"}, {"accelerators": "A100:4"}] * 3,
+    {"any_of": [{"accelerators": "A100:4"}, {"accelerators": "H100:8"}]},
+]
+BYS = [UsageBy.DAY, UsageBy.USER, UsageBy.JOB]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_the_database_are_those_of_a_division(seed, time_machine, monkeypatch):
+    time_machine.move_to(NOW, tick=False)
+    monkeypatch.setattr("jobs.readers.usage.MOST_ROWS", 6)
+    project, random, actor = make_project(), Random(seed), Actor(make_user(is_superuser=True))
+    people = [make_user() for _ in range(3)]
+    for _ in range(20):
+        _add_cluster(project, people, random)
+    first, last = date(2026, 11, 1), date(2026, 11, 30)
+    found = usages(actor, project, first, last, BYS)
+    monkeypatch.setattr("jobs.readers.usage.settled_usage", _divide_all)
+    for one, other in zip(found, usages(actor, project, first, last, BYS), strict=True):
+        assert _comparable(one) == _comparable(other)
+
+
+def test_the_gpus_of_others_are_unknown_if_those_of_one_are(time_machine, monkeypatch):
+    time_machine.move_to(NOW, tick=False)
+    monkeypatch.setattr("jobs.readers.usage.MOST_ROWS", 1)
+    project, actor = make_project(), Actor(make_user(is_superuser=True))
+    for usd, resources in ((9, {}), (2, RESOURCES[-1]), (1, {})):
+        job = make_job(project, spec={"run": "", "resources": resources})
+        Cluster.objects.filter(pk=make_attempt(job).cluster_id).update(
+            status=ClusterStatus.GONE,
+            created_at=NOW - timedelta(hours=1),
+            gone_at=NOW - timedelta(minutes=1),
+            billed_at=NOW,
+            usd=usd,
+        )
+    [found] = usages(actor, project, NOW.date(), NOW.date(), [UsageBy.JOB])
+    assert [(row.name, row.usd, row.gpu_hours) for row in found.rows] == [
+        ("hello", Decimal(9), 0.0),
+        ("2 others", Decimal(3), None),
+    ]
+
+
+def _divide_all(
+    project: Project, begin: datetime, end: datetime, *, most_jobs: int
+) -> SettledUsage:
+    """Leave all clusters to the division in Python, the model of the sums."""
+    there = there_between(begin, end).filter(project=project)
+    return SettledUsage(to_divide=list(there.values_list("pk", flat=True)))
+
+
+def _add_cluster(project: Project, people: list[User], random: Random) -> None:
+    """Create a cluster, most often of one job and with its last bill."""
+    spec = {"run": "", "resources": random.choice(RESOURCES)}
+    job = make_job(
+        project,
+        submitted_by=random.choice(people),
+        spec=spec,
+        num_nodes=random.randint(1, 3),
+        status=JobStatus.SUCCEEDED,
+    )
+    begun = random.choice(NEAR) - timedelta(seconds=random.randint(0, 9_000))
+    gone = min(NOW, begun + timedelta(seconds=random.choice([0, random.randint(1, 90_000)])))
+    attempt = make_attempt(job)
+    Attempt.objects.filter(pk=attempt.pk).update(created_at=begun, ended_at=gone)
+    if random.random() < 0.2:
+        again = make_attempt(job, cluster=random.choice([attempt.cluster, None]))
+        Attempt.objects.filter(pk=again.pk).update(created_at=begun, ended_at=gone)
+    is_over = random.random() < 0.9
+    Cluster.objects.filter(pk=attempt.cluster_id).update(
+        status=ClusterStatus.GONE if is_over else ClusterStatus.UP,
+        created_at=begun,
+        gone_at=gone if is_over else None,
+        billed_at=random.choice([None, gone, gone, gone]),
+        usd=random.choice([None, Decimal(random.randint(1, 10**8)) / 10**6]),
+        usd_per_hour=random.choice([None, Decimal("19.90")]),
+        is_reusable=random.random() < 0.1,
+    )
+
+
+def _comparable(usage: Usage) -> list[object]:
+    """Return its rows with sums that differ by rounding alone made equal."""
+    rows = [*usage.rows, usage]
+    return [
+        (
+            getattr(row, "key", ""),
+            getattr(row, "name", ""),
+            pytest.approx(row.usd, abs=Decimal("0.000002")),
+            pytest.approx(row.node_hours, abs=0.0011),
+            None if row.gpu_hours is None else pytest.approx(row.gpu_hours, abs=0.0011),
+        )
+        for row in rows
+    ]
