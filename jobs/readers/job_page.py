@@ -14,6 +14,7 @@ from jobs.policies.limits import should_warn, shown_minutes_s
 from jobs.readers.clusters import ssh_command
 from jobs.readers.extended import extended
 from jobs.readers.job_table import Rights, job_row, with_attempts
+from jobs.readers.run_history import RunPosition, run_position
 from jobs.statuses import PURPOSES, JobStatus, StageName
 from monarch_client.wire import jobs as wire
 from monarch_client.wire.attempts import Attempt, Diagnosis, Stage, Worker
@@ -47,6 +48,7 @@ class JobPage:
     parent_is_there: bool
     children: list[ChildView]
     child_count: int
+    run: RunPosition
     time_left: str = ""
     may_open_terminal: bool = False
 
@@ -67,6 +69,7 @@ def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
         parent_is_there=job.parent_id is not None,
         children=_children_of(job),
         child_count=job.children.count(),
+        run=run_position(actor, job),
         time_left=_time_left(row),
         may_open_terminal=may_attach and job.status == JobStatus.RUNNING,
     )

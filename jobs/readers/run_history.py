@@ -81,11 +81,11 @@ def run_history(
     )
 
 
-def run_position(actor: Actor, project: Project, name: str, job_id: int) -> RunPosition:
+def run_position(actor: Actor, job: Job) -> RunPosition:
     """Return the position of a job among the jobs of its name, in two queries."""
-    jobs = jobs_of(actor, project).filter(name=name)
-    older = jobs.filter(pk__lt=job_id).order_by("-pk")[: COUNT_LIMIT + 1]
-    newer = jobs.filter(pk__gt=job_id).order_by("pk")[: COUNT_LIMIT + 1]
+    jobs = jobs_of(actor, job.project).filter(name=job.name)
+    older = jobs.filter(pk__lt=job.pk).order_by("-pk")[: COUNT_LIMIT + 1]
+    newer = jobs.filter(pk__gt=job.pk).order_by("pk")[: COUNT_LIMIT + 1]
     before = older.aggregate(count=Count("pk"), nearest=Max("pk"))
     after = newer.aggregate(count=Count("pk"), nearest=Min("pk"))
     return RunPosition(before["count"], after["count"], before["nearest"], after["nearest"])

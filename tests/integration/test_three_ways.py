@@ -110,6 +110,7 @@ PAGES_ALONE = {
     "theme": IN_A_BROWSER,
     "password": "a token must not take over the account",
     "plan": "it changes nothing",
+    "compare": "it changes nothing",
     "edit_spec": "it changes nothing",
     "check_clouds": "it changes nothing",
 }

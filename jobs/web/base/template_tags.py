@@ -166,9 +166,9 @@ def place_name(backend: str) -> str:
 
 
 @register.filter
-def lasting(seconds: float) -> str:
-    """Format a duration: `{{ plan.max_duration_s|lasting }}`."""
-    return words_for(seconds)
+def lasting(seconds: float | None) -> str:
+    """Format a duration: `{{ plan.max_duration_s|lasting }}`; a dash if it is unknown."""
+    return "–" if seconds is None else words_for(seconds)
 
 
 def words_for(seconds: float) -> str:

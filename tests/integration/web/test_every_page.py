@@ -52,6 +52,8 @@ PROJECT_PAGES = [
     "/rl",
     "/rl/jobs",
     "/rl/jobs/new",
+    "/rl/history?name=hello",
+    "/rl/compare?jobs={job},{other}",
     "/rl/members",
     "/rl/settings",
     "/rl/settings/budget",
@@ -84,6 +86,7 @@ def rendered() -> dict[str, Any]:
     admin = browser_of(make_member(project, Role.ADMIN))
     root = browser_of(make_user("root", is_superuser=True))
     job = make_job(project, status=JobStatus.RUNNING, spec_source="run: '<b>'")
+    other = make_job(project, status=JobStatus.FAILED, spec_source="run: 'b'")
     attempt = make_attempt(job)
     tell_of_hosts(attempt, 2, gpus=2)
     make_schedule(project, "nightly", spec_source="run: '<b>'").runs.create(
@@ -95,7 +98,9 @@ def rendered() -> dict[str, Any]:
         client = Client() if path.startswith("/sign-in") else admin
         client = root if path in ADMINISTRATION else client
         client.raise_request_exception = False
-        found[path] = client.get(path.format(job=job.pk, link=create_sign_in_link(admin.user)))
+        found[path] = client.get(
+            path.format(job=job.pk, other=other.pk, link=create_sign_in_link(admin.user))
+        )
     return found
 
 
@@ -203,7 +208,7 @@ def test_every_page_but_signing_in_takes_a_sign_in(project):
     visitor, job = Client(raise_request_exception=False), make_job(project)
 
     def check(path: str) -> None:
-        response = visitor.get(path.format(job=job.pk))
+        response = visitor.get(path.format(job=job.pk, other=job.pk))
         assert response.status_code == 302
         assert response["Location"].startswith("/sign-in?next=/")
 

@@ -1,4 +1,5 @@
 // The job table: rows that lead to their job, and the selection with its bar of actions.
+const FEWEST_COMPARED = 2, MOST_COMPARED = 6;
 const form = document.querySelector("[data-bulk]");
 const boxes = () => [...document.querySelectorAll("[data-pick]")];
 const picked = () => boxes().filter((box) => box.checked);
@@ -11,6 +12,7 @@ function show() {
   form.hidden = !count;
   form.querySelector("[data-bulk-count]").textContent = `${count} ${count === 1 ? "job" : "jobs"} selected`;
   form.querySelector("[data-bulk-clear]").hidden = !count;
+  form.querySelector("[data-compare]").disabled = count < FEWEST_COMPARED || count > MOST_COMPARED;
   const all = document.querySelector("[data-pick-all]");
   if (all) {
     all.checked = count > 0 && count === boxes().length;

@@ -61,10 +61,12 @@ def test_a_request_without_jobs_or_with_no_action_changes_nothing(maintainer, pr
         assert response.redirect_chain == [(f"/rl/jobs?{back[:2000]}", 302)]
 
 
-def test_rows_have_boxes_for_those_who_may_act(viewer, member, project):
+def test_rows_have_boxes_and_the_bar_has_only_actions_that_are_allowed(viewer, member, project):
     make_job(project)
-    assert "selectable" in member.get("/rl/jobs").content.decode()
-    assert "selectable" not in viewer.get("/rl/jobs").content.decode()
+    for browser, acts in ((member, True), (viewer, False)):
+        html = browser.get("/rl/jobs").content.decode()
+        assert "selectable" in html and "data-compare" in html
+        assert ('name="action"' in html) == acts
 
 
 def test_the_number_of_queries_of_a_confirmation_does_not_grow(

@@ -161,7 +161,7 @@ def test_labels_and_notes_are_shown_and_a_label_leads_to_its_jobs(viewer, projec
     job = make_job(project, labels={"team": "r l"}, note="bad seed")
     make_job(project)
     html = viewer.get(PATH).content.decode()
-    assert "bad seed" in html and 'href="?label=team%3Dr%20l"' in html
+    assert "bad seed" in html and 'href="/rl/jobs?label=team%3Dr%20l"' in html
     assert rows(viewer, label="team=r l") == [job.pk]
 
 
