@@ -39,7 +39,6 @@ def comparison(
     rights = {project.pk: Rights.of(actor, project) for project in projects}
     runs = runs_of(Job.objects.filter(pk__in=found), rights)
     shown = [found[number] for number in numbers]
-    first = shown[0]
     return wire.Comparison(
         runs=[runs[number] for number in numbers],
         fields=[
@@ -47,7 +46,7 @@ def comparison(
             for path, values in differing_values([job.spec for job in shown])
         ],
         changes=[
-            wire.SpecChanges(job=job.pk, lines=changed_lines(first.spec_source, job.spec_source))
+            wire.SpecChanges(job=job.pk, lines=changed_lines(shown[0].spec_source, job.spec_source))
             for job in shown[1:]
         ],
         series=_series_of(numbers, points),

@@ -41,7 +41,7 @@ def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     if added := _numbers([request.GET.get("add", "")]):
         return _to_address(request, slug, list(dict.fromkeys([*numbers, *added])))
     numbers = numbers[:MOST_COMPARED]
-    found = comparison(actor, numbers, points=_POINTS) if numbers else Comparison(runs=[])
+    found = comparison(actor, numbers, points=_POINTS)
     by = TIME if request.GET.get("by") == TIME else STEP
     context = {
         "project": project,
