@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -19,16 +19,19 @@ from monarch_client.cli.jobs import (
 )
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.terminal import complain, say
-from monarch_client.errors import InvalidValueError, RefusedError
+from monarch_client.cli.terminal import complain, say, tell
+from monarch_client.errors import InvalidValueError, MissingError, RefusedError
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.bulk import REFUSED, JobOutcome
+from monarch_client.wire.consequences import Asked, consequences_of
 
 RERUN_COLUMNS: dict[str, Callable[[JobOutcome], str]] = {
     "JOB": lambda outcome: str(outcome.job),
     "NEW JOB": lambda outcome: str(outcome.new_job),
     "NAME": lambda outcome: outcome.name,
 }
+# Each is one request.
+MOST_EXPLAINED = 20
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -125,9 +128,22 @@ def rerun(
 def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, yes: bool) -> None:
     """Delete ended jobs with their logs permanently."""
     if not yes:
+        _explain(session, project, Asked.DELETE, job_ids)
         names = ", ".join(map(str, job_ids))
-        click.confirm(f"Remove job {names} with log and history?", abort=True, err=True)
+        click.confirm(f"Delete job {names}?", abort=True, err=True)
     act(session, project, "delete", job_ids)
+
+
+def _explain(session: Session, project: str | None, action: Asked, job_ids: Sequence[int]) -> None:
+    """Print what the action does to the jobs, of the first of many."""
+    slug, jobs = session.project(project), []
+    for number in job_ids[:MOST_EXPLAINED]:
+        with suppress(MissingError):  # the action reports it
+            jobs.append(session.client.job(slug, number))
+    for text in consequences_of(action, jobs):
+        tell(text)
+    if (more := len(job_ids) - MOST_EXPLAINED) > 0:
+        tell(f"{more} more jobs are not shown.")
 
 
 def act(

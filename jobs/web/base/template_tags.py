@@ -34,6 +34,7 @@ from jobs.statuses import (
 )
 from jobs.web.base import figures
 from jobs.web.base.script_modules import imported_by
+from monarch_client.wire.consequences import Asked, consequence_of
 from monarch_client.wire.jobs import Job
 
 register = template.Library()
@@ -59,6 +60,12 @@ def glyph(name: str) -> SafeString:
     """Draw an icon of the sprite within a picture, 16 units wide, at its origin."""
     address = f"{static('jobs/icons.svg')}#{name.lower()}"
     return format_html('<use href="{}" width="16" height="16"></use>', address)
+
+
+@register.simple_tag
+def consequence(action: str, job: Job) -> str:
+    """Return what an action does to the job in its present state."""
+    return consequence_of(Asked(action), job)
 
 
 @register.simple_tag

@@ -23,6 +23,7 @@ from jobs.web.base.frame import render_page
 from monarch_client.spec.label_keys import changes_in
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.bulk import BULK_LIMIT, DONE, REFUSED, UNCHANGED, JobOutcome
+from monarch_client.wire.consequences import Asked, consequences_of
 from monarch_client.wire.jobs import Job
 
 # The outcomes of the last action, in the session.
@@ -34,10 +35,13 @@ _LONGEST_QUERY = 2000
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The text about an action. `consequence` is shown before it, `can` finds the jobs for it."""
+    """The text about an action. `hint` is shown before it, `can` finds the jobs for it.
+
+    Without a `hint`, what the action does to the jobs in their states is shown.
+    """
 
     verb: str
-    consequence: str
+    hint: str
     done: str
     can: Callable[[Job], bool]
     is_dangerous: bool = False
@@ -48,20 +52,20 @@ class Wording:
 WORDINGS = {
     BulkAction.CANCEL: Wording(
         "Cancel",
-        "Queued jobs end at once, and the processes of the others are stopped. Logs are kept.",
+        "",
         "cancelled",
         lambda job: job.can_cancel,
         is_dangerous=True,
     ),
     BulkAction.RERUN: Wording(
         "Rerun",
-        "Each specification is submitted again as a new job.",
+        "",
         "rerun",
         lambda job: job.can_rerun,
     ),
     BulkAction.HOLD: Wording(
         "Hold",
-        "They do not start before they are released.",
+        "",
         "held",
         lambda job: job.can_hold,
         confirms=False,
@@ -87,7 +91,7 @@ WORDINGS = {
     ),
     BulkAction.DELETE: Wording(
         "Delete",
-        "Logs, attempts and events are deleted, too. This cannot be undone.",
+        "",
         "deleted",
         lambda job: job.can_delete,
         is_dangerous=True,
@@ -193,6 +197,7 @@ def _confirm(
         "nav": "jobs",
         "action": action.value,
         "wording": wording,
+        "consequences": [wording.hint] if wording.hint else consequences_of(Asked(action), fit),
         "fit": fit,
         "unfit": [row for row in rows if not wording.can(row)],
         "takes_priority": action == BulkAction.PRIORITIZE,

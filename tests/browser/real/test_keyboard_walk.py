@@ -51,6 +51,7 @@ def test_signing_in_submitting_watching_and_cancelling_take_no_mouse(people):
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
     expect(page.locator("#log-lines")).to_contain_text("by hand")
+    expect(page.locator("#job-status")).to_contain_text("Running")
     walk_to(page, "Cancel")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.innerText") == "Keep it running"

@@ -252,8 +252,10 @@ def test_rerun_is_a_new_job(mportal, portal):
 @pytest.mark.parametrize(("answer", "gone"), [("y\n", True), ("n\n", False)])
 def test_delete_asks_first(mportal, portal, answer, gone):
     portal.on(BULK, ok({"results": [outcome_json(42)]}))
-    mportal("delete", "42", input=answer)
-    assert bool(portal.requests) == gone
+    portal.on(JOB, ok(job_json(status="CANCELLED", is_final=True)))
+    result = mportal("delete", "42", input=answer)
+    assert "It never started, and has no log." in result.stderr
+    assert bool(portal.seen(BULK)) == gone
 
 
 def test_delete_need_not_ask(mportal, portal):

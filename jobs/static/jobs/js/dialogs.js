@@ -1,7 +1,8 @@
-// Buttons that open and close a <dialog>. The buttons may come and go with live parts.
+// Buttons that open and close a <dialog>. The buttons may come and go with live parts, so what
+// follows from yes (data-consequence) and the text of no (data-keep) are theirs.
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-opens]");
-  if (opener) document.getElementById(opener.dataset.opens).showModal();
+  if (opener) open(document.getElementById(opener.dataset.opens), opener.dataset);
   const closer = event.target.closest("[data-closes]");
   if (closer) closer.closest("dialog").close();
   // The dialog itself is hit only where its content is not: on the backdrop.
@@ -25,6 +26,12 @@ document.addEventListener("submit", (event) => {
   };
   dialog.showModal();
 });
+
+function open(dialog, { consequence, keep }) {
+  if (consequence) dialog.querySelector("[data-says]").textContent = consequence;
+  if (keep) dialog.querySelector("[data-closes]").textContent = keep;
+  dialog.showModal();
+}
 
 function outside(dialog, event) {
   const box = dialog.getBoundingClientRect();

@@ -19,6 +19,7 @@ def test_a_bulk_cancel_is_confirmed_then_done_and_reported_job_by_job(maintainer
     page = maintainer.post(BULK, {"action": "cancel", "job": numbers, "back": "status=QUEUED"})
     assert "Cancel 3 jobs?" in text_of(page)
     assert "Not affected" in text_of(page) and "over" in text_of(page)
+    assert "3 have not started: they have no machines and cost nothing." in text_of(page)
     assert not Job.objects.filter(status=JobStatus.CANCELLED).exists()
     form = {"action": "cancel", "job": numbers, "sure": "yes", "back": "status=QUEUED"}
     response = maintainer.post(BULK, form, follow=True)
