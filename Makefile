@@ -7,7 +7,7 @@ PORTAL := $(BIN)/python -m monarch_portal.embedded
 
 # The environment is made again when what it is made of has changed.
 INSTALLED := $(VENV)/.installed-$(shell { cat requirements.lock; sed '/^\[tool\.ruff\]/,$$d' pyproject.toml; } | sha256sum | cut -c1-16)
-BROWSER_CODE := jobs/static/jobs/vendor/xterm/xterm.js
+BROWSER_CODE := jobs/static/jobs/vendor/codemirror/codemirror.js
 
 # Like production, so that Django's own checks see what users of a real server get.
 AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
@@ -34,7 +34,7 @@ help: ## List the targets
 
 setup: $(INSTALLED) $(BROWSER_CODE) ## Make the environment in .venv (minutes at first, then at once)
 
-$(BROWSER_CODE): deploy/install-browser-code
+$(BROWSER_CODE): deploy/install-browser-code $(wildcard deploy/browser-code/*)
 	@deploy/install-browser-code jobs/static/jobs/vendor
 
 $(INSTALLED):

@@ -14,6 +14,7 @@ from jobs.web.jobs import (
     array_pages,
     bulk_pages,
     charts_tab,
+    code_editor,
     compare_page,
     graph_tab,
     history_page,
@@ -121,6 +122,7 @@ urlpatterns = [
     path(f"{_SCHEDULE}/delete", schedule_pages.delete, name="delete_schedule"),
     path("<slug:slug>/templates", template_pages.templates, name="templates"),
     path("<slug:slug>/new-template", template_pages.edit, name="edit_template"),
+    path("<slug:slug>/new-template/check", template_pages.check, name="check_template"),
     path("<slug:slug>/templates/<slug:template_name>", template_pages.page, name="template"),
     path(
         "<slug:slug>/templates/<slug:template_name>/delete",
@@ -139,6 +141,7 @@ urlpatterns = [
     path("<slug:slug>/jobs/views/delete", view_pages.delete, name="delete_view"),
     path("<slug:slug>/jobs/new", submit_page.submit, name="submit"),
     path("<slug:slug>/jobs/edit", spec_form.edit_spec, name="edit_spec"),
+    path("<slug:slug>/jobs/editor-words", code_editor.editor_words, name="editor_words"),
     path("<slug:slug>/jobs/plan", plan_part.plan, name="plan"),
     path(_ARRAY, array_pages.page, name="array"),
     path(f"{_ARRAY}/jobs/<int:index>", array_pages.job, name="array_job"),

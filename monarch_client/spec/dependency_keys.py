@@ -23,6 +23,7 @@ _KEYS = (
         JOB,
         "prepare-data",
         required=True,
+        names="jobs",
     ),
     Key(
         "after",
@@ -41,6 +42,7 @@ DEPENDS_ON_KEY = Key(
         most=MOST_DEPENDENCIES,
     ),
     ["prepare-data", {"job": "warm-cache", "after": "end"}],
+    names="jobs",
 )
 IF_DEPENDENCY_FAILS_KEY = Key(
     "if_dependency_fails",

@@ -174,6 +174,7 @@ PORTAL_KEYS = (
         Text("a queue's short name, such as default", SLUG),
         "default",
         default="default",
+        names="queues",
     ),
     LABELS_KEY,
     Key(

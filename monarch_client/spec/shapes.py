@@ -96,7 +96,8 @@ class OneOf(Shape):
 
     def schema(self) -> Schema:
         # JSON Schema has no way to ignore case, so each letter lists both of its cases.
-        return {"type": "string", "pattern": f"^(?:{'|'.join(map(_any_case, self.choices))})$"}
+        pattern = f"^(?:{'|'.join(map(_any_case, self.choices))})$"
+        return {"type": "string", "pattern": pattern, "x-choices": list(self.choices)}
 
     def _read(self, node: Node, path: str, findings: Findings) -> Any:
         by_lower = {choice.lower(): choice for choice in self.choices}

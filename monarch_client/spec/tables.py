@@ -35,6 +35,8 @@ class Key:
     # With which values of the other keys a required one may be left out.
     optional_if: Callable[[dict[str, Any]], bool] | None = None
     default: Any = None
+    # What its values name, for completion: queues, secrets, jobs, infra, gpus or templates.
+    names: str = ""
 
     @property
     def is_refused(self) -> bool:
@@ -139,4 +141,6 @@ def _described(key: Key) -> Schema:
         schema["examples"] = [key.example]
     if key.tier is Tier.ADMIN:
         schema["x-tier"] = "admin"
+    if key.names:
+        schema["x-names"] = key.names
     return schema

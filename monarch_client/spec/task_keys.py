@@ -193,6 +193,7 @@ TASK_KEYS = (
         "a mapping of environment variables to names. Values are never written here.",
         Secrets(),
         {"HF_TOKEN": "TEAM_HF_TOKEN", "WANDB_API_KEY": None},
+        names="secrets",
     ),
     Key(
         "managed_secrets",

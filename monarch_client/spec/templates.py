@@ -36,6 +36,7 @@ _HEADER = Table(
             Text("a name of small letters, digits and -", NAME),
             "torchrun",
             required=True,
+            names="templates",
         ),
         Key("title", "A few words for lists.", Text(most_bytes=200), "torchrun on several nodes"),
         Key("about", "What the job does, and what it needs.", Text(), "Starts torchrun."),
@@ -43,6 +44,11 @@ _HEADER = Table(
     ),
     words="a mapping with name, title, about and parameters",
 )
+
+
+def header_schema() -> Schema:
+    """Return the JSON Schema of a template's header."""
+    return _HEADER.schema()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,11 @@ from jobs.permissions import Actor, Verb, project_for, require
 from jobs.readers.job_page import job_detail
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
+from jobs.web.jobs.code_editor import editor_context
 from jobs.web.jobs.examples import EXAMPLES, example
 from jobs.web.jobs.spec_form import spec_fields
 
 MAX_KEY_LENGTH = 64
-# As many lines have their numbers; no specification has more that is not refused for its size.
-MOST_LINES = 5000
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -58,15 +57,20 @@ def submit_form(
     status: int = 200,
 ) -> HttpResponse:
     """Render the editor with this text and what is wrong with it."""
+    earlier = request.POST.get("from", "") or request.GET.get("from", "")
+    try:
+        original = earlier_source(actor, project.slug, earlier) if earlier else ""
+    except NotFoundError:
+        # It was deleted meanwhile: what was typed counts.
+        original = ""
     context: dict[str, Any] = {
+        **editor_context(source, original=original),
         "project": project,
         "nav": "jobs",
-        "source": source,
-        "line_count": range(1, min(source.count("\n"), MOST_LINES) + 2),
         "errors": errors,
         "bad_lines": {row["line"] for row in errors},
         "examples": EXAMPLES,
-        "earlier": request.POST.get("from", "") or request.GET.get("from", ""),
+        "earlier": earlier,
         "spec_fields": spec_fields(),
     }
     return render_page(

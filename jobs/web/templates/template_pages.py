@@ -7,15 +7,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.actions.jobs.submit import expect_job
 from jobs.actions.templates.run_template import fill_in, run_template
-from jobs.actions.templates.save_template import delete_template, save_template
-from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
+from jobs.actions.templates.save_template import delete_template, parsed, save_template
+from jobs.errors import ConflictError, InvalidSpecError, NotFoundError, StorageFullError
 from jobs.models import Job, Project
 from jobs.permissions import (
     Actor,
@@ -29,6 +29,7 @@ from jobs.readers.templates import found_template, template_list, template_page
 from jobs.statuses import TemplateScope
 from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.frame import render_page
+from jobs.web.jobs.code_editor import editor_context
 from jobs.web.jobs.submit_page import first_source, submit_form, submitted_key, url_of_jobs
 from jobs.web.templates.parameter_form import ParameterForm
 from monarch_client.wire.templates import TemplateDetail
@@ -45,15 +46,9 @@ _ALL = "all"
 
 
 class TemplateTextForm(forms.Form):
-    """The text of a template, and whom it is for."""
+    """The text of a template, which the page shows in its editor, and whom it is for."""
 
-    source = forms.CharField(
-        strip=False,
-        label="Header and specification, YAML",
-        widget=forms.Textarea(
-            {"rows": 26, "class": "mono", "spellcheck": "false", "autocomplete": "off"}
-        ),
-    )
+    source = forms.CharField(strip=False, required=False)
     scope = forms.ChoiceField(
         choices=[("", "This project"), (_ALL, "All projects")], required=False
     )
@@ -125,24 +120,47 @@ def edit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         may_share=may_share,
         may_own=may_own,
     )
+    errors: list[dict[str, Any]] = []
     if request.method == "POST" and form.is_valid():
         owner = None if form.cleaned_data.get("scope") == _ALL else project
         try:
             row = save_template(actor, owner, form.cleaned_data["source"])
         except InvalidSpecError as error:
-            for each in error.data["errors"]:
-                line = f"Line {each['line']}: " if each["line"] else ""
-                form.add_error("source", line + each["message"])
+            errors = error.data["errors"]
         except ConflictError as error:
             form.add_error(None, error.message)
         else:
             messages.success(request, f"{row.name} is saved as version {row.number}.")
             return redirect("web:template", slug=slug, template_name=row.name)
-    context = {"project": project, "nav": "jobs", "form": form, "placeholder": "${{ nodes }}"}
-    status = 422 if form.errors else 200
+    source = form["source"].value() or ""
+    context = {
+        **editor_context(source, original=_original(request, actor, project)),
+        "project": project,
+        "nav": "jobs",
+        "form": form,
+        "errors": errors,
+        "bad_lines": {row["line"] for row in errors},
+        "placeholder": "${{ nodes }}",
+    }
+    status = 422 if errors or form.errors else 200
     return render_page(
         request, actor, "templates/edit.html", context, project=project, status=status
     )
+
+
+@require_POST
+@signed_in
+def check(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """Return what is wrong with the text of a template, as its editor shows it."""
+    project = project_for(actor, slug)
+    if not _may_save(actor, project):
+        require(actor, Verb.MANAGE_TEMPLATES, project)
+    errors: list[dict[str, Any]] = []
+    try:
+        parsed(request.body.decode("utf-8", "replace"))
+    except InvalidSpecError as error:
+        errors = error.data["errors"]
+    return JsonResponse({"valid": not errors, "errors": errors})
 
 
 @require_POST
@@ -191,12 +209,27 @@ def _sent(
 
 
 def _initial(request: HttpRequest, actor: Actor, project: Project) -> dict[str, Any]:
+    found = _edited(request, actor, project)
+    if found is None:
+        return {"source": _NEW + first_source(request, actor, project.slug)}
+    is_shared = found.scope == TemplateScope.INSTALLATION and found.can_manage
+    return {"source": found.source, "scope": _ALL if is_shared else ""}
+
+
+def _edited(request: HttpRequest, actor: Actor, project: Project) -> TemplateDetail | None:
+    """Return the template that the address names; None: a new one is written."""
     name = request.GET.get("template", "")
-    if name:
-        found = template_page(actor, project, name, _number(request))
-        is_shared = found.scope == TemplateScope.INSTALLATION and found.can_manage
-        return {"source": found.source, "scope": _ALL if is_shared else ""}
-    return {"source": _NEW + first_source(request, actor, project.slug)}
+    return template_page(actor, project, name, _number(request)) if name else None
+
+
+def _original(request: HttpRequest, actor: Actor, project: Project) -> str:
+    """Return the text that the editor shows changes against."""
+    try:
+        found = _edited(request, actor, project)
+    except NotFoundError:
+        # It was deleted meanwhile: what was typed counts.
+        return ""
+    return found.source if found else ""
 
 
 def _rights(actor: Actor, project: Project) -> tuple[bool, bool]:

@@ -1,15 +1,15 @@
 // The submit page: editor, checking while one types, examples, form, upload.
+import { bindEditor } from "./editor/editor.js";
+import { bindValidation } from "./editor/validate.js";
 import { bindDraft } from "./submit/draft.js";
-import { bindEditor } from "./submit/editor.js";
 import { bindPlan } from "./submit/plan.js";
 import { bindSpecForm } from "./submit/spec_form.js";
 import { bindUpload } from "./submit/upload.js";
-import { bindValidation } from "./submit/validate.js";
 
 const form = document.getElementById("submit-form");
-const editor = bindEditor(document.getElementById("source"), document.getElementById("gutter"));
+const editor = bindEditor(document.getElementById("editor"));
 bindDraft(form, editor);
-bindValidation(form, editor);
+bindValidation(form, editor, ({ spec }) => ["Ready to submit", summary(spec)]);
 bindPlan(document.getElementById("plan"), editor);
 const change = bindSpecForm(document.getElementById("spec-form"), editor);
 bindUpload(document.querySelector("[data-upload]"), editor, change);
@@ -23,3 +23,10 @@ for (const example of document.querySelectorAll("[data-yaml]"))
     event.preventDefault();
     editor.replace(example.dataset.yaml);
   });
+
+function summary(spec) {
+  const nodes = spec?.num_nodes ?? 1;
+  const meshes = Object.entries(spec?.portal?.meshes ?? {}).map(([name, size]) => `${name} ${size}`);
+  const kind = meshes.length ? `Monarch job, meshes: ${meshes.join(", ")}` : "multi-node job";
+  return `${nodes} node${nodes > 1 ? "s" : ""}, ${kind}`;
+}

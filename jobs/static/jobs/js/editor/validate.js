@@ -1,27 +1,16 @@
 // Sends the text of the editor to be checked, a moment after the last key, and lists what is
 // wrong. The server checks again on submit: this only reports earlier.
+import { codeSpans, element } from "./prose.js";
+
 const PAUSE_MS = 350;
 const RETRY_MS = 3000;
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-// A sentence with its backquoted parts set as code.
-function codeSpans(text) {
-  const made = element("span");
-  text.split(/`([^`\n]+)`/).forEach((part, i) => made.append(i % 2 ? element("code", "", part) : part));
-  return made;
-}
 
 // The same markup as templates/jobs/_problems.html.
 function problem(error) {
   const button = element("button");
   button.type = "button";
   button.dataset.line = error.line ?? "";
+  button.dataset.path = error.path;
   button.append(
     element("span", "line", error.line ? `Line ${error.line}` : error.path || "Job"),
     codeSpans(error.message),
@@ -36,10 +25,20 @@ function problem(error) {
   return item;
 }
 
-function show(verdict, answer) {
+// What the server wrote into the page.
+function errorsIn(verdict) {
+  return [...verdict.querySelectorAll(".problems button")].map((button) => ({
+    line: Number(button.dataset.line) || null,
+    path: button.dataset.path,
+    message: button.querySelector(".line + span").textContent,
+  }));
+}
+
+function show(verdict, answer, praise) {
   const count = answer.errors.length;
   if (answer.valid) {
-    verdict.replaceChildren(element("span", "ok", "✓ Ready to submit"), ` ${summary(answer.spec)}`);
+    const [ready, more] = praise(answer);
+    verdict.replaceChildren(element("span", "ok", `✓ ${ready}`), ` ${more}`);
     return;
   }
   const list = element("ul", "problems");
@@ -47,14 +46,8 @@ function show(verdict, answer) {
   verdict.replaceChildren(element("span", "bad", `${count} problem${count > 1 ? "s" : ""}`), list);
 }
 
-function summary(spec) {
-  const nodes = spec?.num_nodes ?? 1;
-  const meshes = Object.entries(spec?.portal?.meshes ?? {}).map(([name, size]) => `${name} ${size}`);
-  const kind = meshes.length ? `Monarch job, meshes: ${meshes.join(", ")}` : "multi-node job";
-  return `${nodes} node${nodes > 1 ? "s" : ""}, ${kind}`;
-}
-
-export function bindValidation(form, editor) {
+// `praise`: the heading and the details that a valid text gets, from the server's answer.
+export function bindValidation(form, editor, praise) {
   const verdict = document.getElementById("verdict");
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
   let timer = 0;
@@ -72,8 +65,8 @@ export function bindValidation(form, editor) {
       });
       const answer = await response.json();
       if (!response.ok) throw new Error(answer.detail ?? answer.title);
-      show(verdict, answer);
-      editor.markBad(answer.errors.map((error) => error.line).filter(Boolean));
+      show(verdict, answer, praise);
+      editor.mark(answer.errors);
     } catch (error) {
       if (error.name === "AbortError") return;
       // "Failed to fetch" does not help a user without a network.
@@ -102,5 +95,6 @@ export function bindValidation(form, editor) {
     if (line) editor.showLine(line);
   });
   // What the server has already said about this very text stays.
-  if (!verdict.querySelector(".problems") && editor.area.value.trim()) check();
+  if (verdict.querySelector(".problems")) editor.mark(errorsIn(verdict));
+  else if (editor.area.value.trim()) check();
 }

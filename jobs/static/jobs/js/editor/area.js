@@ -21,10 +21,25 @@ function indent(area, deeper) {
   area.setSelectionRange(start, start + changed.join("\n").length);
 }
 
-function newLine(area) {
-  const line = area.value.slice(area.value.lastIndexOf("\n", area.selectionStart - 1) + 1, area.selectionStart);
+// What a new line begins with, after the text `line`.
+export function indentationAfter(line) {
   const deeper = /(:|\||>)\s*$/.test(line) && !line.trimStart().startsWith("#");
-  insert(area, "\n" + line.match(/^ */)[0] + (deeper ? "  " : ""));
+  return line.match(/^ */)[0] + (deeper ? "  " : "");
+}
+
+// Where two texts differ: what lies between the common beginning and the common end.
+export function differenceOf(old, text) {
+  let start = 0;
+  while (start < old.length && old[start] === text[start]) start++;
+  let end = 0;
+  const most = Math.min(old.length, text.length) - start;
+  while (end < most && old[old.length - 1 - end] === text[text.length - 1 - end]) end++;
+  return { from: start, to: old.length - end, insert: text.slice(start, text.length - end) };
+}
+
+function newLine(area) {
+  const start = area.value.lastIndexOf("\n", area.selectionStart - 1) + 1;
+  insert(area, "\n" + indentationAfter(area.value.slice(start, area.selectionStart)));
 }
 
 function keys(area) {
@@ -40,9 +55,8 @@ function keys(area) {
   });
 }
 
-export function bindEditor(area, gutter) {
-  // What the server has marked stays until the text is checked again.
-  let bad = new Set([...gutter.querySelectorAll(".bad")].map((item) => Number(item.textContent)));
+export function bindArea(area, gutter) {
+  let bad = new Set();
 
   function number() {
     const count = area.value.split("\n").length;
@@ -62,9 +76,8 @@ export function bindEditor(area, gutter) {
   number();
 
   return {
-    area,
-    markBad(lines) {
-      bad = new Set(lines);
+    mark(errors) {
+      bad = new Set(errors.map((error) => error.line));
       number();
     },
     replace(text) {
@@ -76,17 +89,12 @@ export function bindEditor(area, gutter) {
     },
     // Only what differs, so that the place, the scrolling and the focus stay.
     change(text) {
-      const old = area.value;
-      if (text === old) return;
-      let start = 0;
-      while (start < old.length && old[start] === text[start]) start++;
-      let end = 0;
-      const most = Math.min(old.length, text.length) - start;
-      while (end < most && old[old.length - 1 - end] === text[text.length - 1 - end]) end++;
+      if (text === area.value) return;
+      const { from, to, insert: piece } = differenceOf(area.value, text);
       const focused = document.activeElement;
       area.focus({ preventScroll: true });
-      area.setSelectionRange(start, old.length - end);
-      insert(area, text.slice(start, text.length - end));
+      area.setSelectionRange(from, to);
+      insert(area, piece);
       focused?.focus({ preventScroll: true });
     },
     showLine(line) {

@@ -1,0 +1,54 @@
+"""The code editor of a page, as a person uses it."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+LABEL = "Job specification, YAML"
+_PASTE = """(content, text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  const options = { clipboardData, bubbles: true, cancelable: true };
+  content.dispatchEvent(new ClipboardEvent("paste", options));
+}"""
+
+
+class CodeEditor:
+    """The editor of a page, opened by a first click.
+
+    The hidden text area is the field that the page sends.
+    """
+
+    def __init__(self, page: Page, label: str = LABEL) -> None:
+        self.page = page
+        page.locator("#source").or_(page.locator(".cm-content")).locator("visible=true").click()
+        self.content = page.locator(".cm-content").and_(page.get_by_label(label))
+        self.content.wait_for()
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self.page.locator("#source").input_value()
+
+    def fill(self, text: str) -> None:
+        """Paste `text` over the whole text."""
+        self.content.focus()
+        self.page.keyboard.press("Control+a")
+        self.content.evaluate(_PASTE, text)
+        self.expect(text)
+
+    def press(self, key: str) -> None:
+        """Press a key in the editor."""
+        self.content.press(key)
+
+    def type_after(self, words: str, typed: str) -> None:
+        """Type at the end of the line that contains `words`."""
+        self.page.locator(".cm-line", has_text=words).first.click()
+        self.page.keyboard.press("End")
+        self.page.keyboard.type(typed)
+
+    def expect(self, text: str | re.Pattern[str]) -> None:
+        """Wait until this is the text."""
+        expect(self.page.locator("#source")).to_have_value(text)
