@@ -6,7 +6,6 @@ import re
 
 from playwright.sync_api import Page, expect
 
-LABEL = "Job specification, YAML"
 _PASTE = """(content, text) => {
   const clipboardData = new DataTransfer();
   clipboardData.setData("text/plain", text);
@@ -16,15 +15,15 @@ _PASTE = """(content, text) => {
 
 
 class CodeEditor:
-    """The editor of a page, opened by a first click.
+    """The editor of a page, which comes when the mouse does.
 
     The hidden text area is the field that the page sends.
     """
 
-    def __init__(self, page: Page, label: str = LABEL) -> None:
+    def __init__(self, page: Page) -> None:
         self.page = page
-        page.locator("#source").or_(page.locator(".cm-content")).locator("visible=true").click()
-        self.content = page.locator(".cm-content").and_(page.get_by_label(label))
+        page.locator("#editor").hover()
+        self.content = page.locator(".cm-content")
         self.content.wait_for()
 
     @property
@@ -33,7 +32,7 @@ class CodeEditor:
         return self.page.locator("#source").input_value()
 
     def fill(self, text: str) -> None:
-        """Paste `text` over the whole text."""
+        """Replace the whole text by pasting."""
         self.content.focus()
         self.page.keyboard.press("Control+a")
         self.content.evaluate(_PASTE, text)

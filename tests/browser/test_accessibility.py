@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from jobs.models import AttemptStage, Worker
 from jobs.statuses import JobStatus, WorkerStatus
+from tests.browser.editors import CodeEditor
 from tests.factories import make_attempt, make_job
 
 # What tests/browser/test_pictures.py shows of ordinary jobs, here with the extraordinary.
@@ -19,6 +20,7 @@ PAGES = [
     "/rl/jobs/new",
     "/rl/templates",
     "/rl/templates/torchrun",
+    "/rl/new-template?template=torchrun",
 ]
 LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light")}
 
@@ -63,6 +65,9 @@ def test_axe_finds_nothing_and_nothing_sticks_out(page, job, look):
     for path in PAGES:
         page.goto(path.format(job=job.pk))
         assert_fine(page)
+        if page.locator("#editor").count():
+            CodeEditor(page)
+            assert_fine(page)
 
 
 def test_the_page_of_the_api_loads_within_the_content_security_policy(page):

@@ -9,15 +9,15 @@ from playwright.sync_api import Page, expect
 
 from jobs.models import Job
 from tests.browser.conftest import sign_in
+from tests.browser.editors import CodeEditor
 
-EDITOR = "Job specification, YAML"
 TYPED = "name: typed\nrun: echo typed\n"
 
 
 @pytest.fixture
 def editor(page):
     page.goto("/rl/jobs/new")
-    return page.get_by_label(EDITOR)
+    return CodeEditor(page)
 
 
 def restore(page: Page):
@@ -32,9 +32,9 @@ def test_a_draft_outlives_its_tab_and_says_when_it_was_typed(page, editor):
     again.goto("/rl/jobs/new")
     note = again.get_by_text(re.compile(r"A draft of 2 lines from \d+:\d\d.* was not submitted"))
     expect(note).to_be_visible()
-    expect(again.get_by_label(EDITOR)).not_to_have_value(TYPED)
+    expect(again.locator("#source")).not_to_have_value(TYPED)
     restore(again).click()
-    expect(again.get_by_label(EDITOR)).to_have_value(TYPED)
+    expect(again.locator("#source")).to_have_value(TYPED)
     assert not Job.objects.exists()
 
 
@@ -52,7 +52,7 @@ def test_a_draft_outlives_a_sign_out_in_another_tab(page, editor, faults):
     sign_in(page)
     page.goto("/rl/jobs/new")
     restore(page).click()
-    expect(editor).to_have_value(TYPED)
+    editor.expect(TYPED)
 
 
 def test_what_became_several_jobs_is_not_offered_again(page, editor):
@@ -75,7 +75,7 @@ def test_a_refused_specification_is_still_offered_from_another_page(page, editor
     page.wait_for_url(re.compile(r"/rl/jobs$"))
     page.goto("/rl/jobs/new")
     restore(page).click()
-    expect(editor).to_have_value(wrong)
+    editor.expect(wrong)
 
 
 def test_a_discarded_draft_is_gone(page, editor):

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from jobs.models import Job
 from jobs.statuses import JobStatus
+from tests.browser.editors import CodeEditor
 from tests.factories import make_job
 
 
@@ -57,14 +58,15 @@ def test_every_stop_of_the_tab_key_can_be_seen(page, project, ada):
             assert page.evaluate(outline) != "none", focused(page)
 
 
-def test_tab_leaves_the_editor_and_enter_keeps_the_indentation(page):
+def test_escape_and_tab_leave_the_editor_and_enter_keeps_the_indentation(page):
     page.goto("/rl/jobs/new")
-    editor = page.get_by_label("Job specification, YAML")
+    editor = CodeEditor(page)
     editor.fill("run: |\n  echo one")
     editor.press("Control+End")
     editor.press("Enter")
     page.keyboard.type("echo two")
-    assert editor.input_value() == "run: |\n  echo one\n  echo two"
+    assert editor.text == "run: |\n  echo one\n  echo two"
+    page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     assert focused(page) != "Job specification, YAML"
 

@@ -16,6 +16,7 @@ from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, StrayCluster, Worker
 from jobs.reconcilers import infra
 from jobs.statuses import ClusterStatus, JobStatus
+from tests.browser.editors import CodeEditor
 from tests.browser.test_pictures import LOOKS, Camera
 from tests.browser.visits import sign_in
 from tests.factories import make_attempt, make_job
@@ -171,8 +172,7 @@ def test_a_plan_is_fine_for_axe_and_says_what_it_costs(camera, fake, monkeypatch
     page.get_by_text("$79.60 an hour on slurm/main/gpu").wait_for()
     page.locator("#plan").scroll_into_view_if_needed()
     camera.take("plan")
-    page.get_by_label("Job specification, YAML").press("End")
-    page.get_by_label("Job specification, YAML").type(" ")
+    CodeEditor(page).press("Space")
     assert page.locator("#plan").inner_text() == ""
     assert camera.problems == []
 

@@ -21,6 +21,7 @@ from jobs.models import Membership
 from jobs.statuses import Role
 from tests.browser import team, team_queue
 from tests.browser.conftest import PASSWORD
+from tests.browser.editors import CodeEditor
 from tests.browser.visits import DESKTOP, PHONE
 from tests.factories import make_project
 
@@ -130,7 +131,7 @@ def selected(camera: Camera) -> None:
 def submitting(camera: Camera, faults) -> None:
     page = camera.page
     camera.at("/rl/jobs/new", "submit", "#verdict .ok")
-    editor = page.get_by_label("Job specification, YAML")
+    editor = CodeEditor(page)
     wrong = team.TRAINING.replace("num_nodes: 4", "num_node: 4").replace("3, gen", "two, gen")
     editor.fill(wrong)
     page.get_by_role("button", name="Line 3").wait_for()
@@ -139,6 +140,24 @@ def submitting(camera: Camera, faults) -> None:
     page.get_by_role("button", name="Restore draft").wait_for()
     camera.take("submit-draft")
     page.get_by_role("button", name="Discard").click()
+
+
+def writing(camera: Camera) -> None:
+    page = camera.page
+    page.goto(f"/rl/jobs/new?from={team.SUCCEEDED}")
+    editor = CodeEditor(page)
+    editor.fill(editor.text.replace("name: ", "name: again-", 1))
+    page.locator(".cm-deletedLine").first.wait_for()
+    camera.take("submit-changes")
+    editor.type_after("name: again", "\nportal:\nif")
+    page.get_by_role("option", name="if_dependency_fails").wait_for()
+    camera.take("submit-completion")
+    page.keyboard.press("Escape")
+    page.goto("/rl/new-template?template=torchrun")
+    editor = CodeEditor(page)
+    editor.content.get_by_text("parameters", exact=True).hover()
+    page.locator(".explanation").wait_for()
+    camera.take("template-editor")
 
 
 def jobs(camera: Camera) -> None:
@@ -293,6 +312,7 @@ def test_every_page_and_state_is_fine_for_axe_and_fits_its_width(
     make_project("evals")
     tables(camera)
     submitting(camera, faults)
+    writing(camera)
     jobs(camera)
     schedules(camera, faults)
     dialogs(camera)

@@ -10,25 +10,23 @@ import pytest
 from playwright.sync_api import expect
 
 from jobs.models import Job, Upload
-
-EDITOR = "Job specification, YAML"
+from tests.browser.editors import CodeEditor
 
 
 @pytest.fixture
 def editor(page):
     page.goto("/rl/jobs/new")
-    return page.get_by_label(EDITOR)
+    return CodeEditor(page)
 
 
 def test_errors_are_listed_while_one_types_and_lead_to_their_line(page, editor):
     editor.fill("name: hello\nnum_node: 2\nrun: echo\n")
     page.get_by_role("button", name="Line 2").click()
-    chosen = "((area) => area.value.slice(area.selectionStart, area.selectionEnd))"
-    assert page.evaluate(f"{chosen}(document.getElementById('source'))") == "num_node: 2"
-    assert page.locator("#gutter .bad").inner_text() == "2"
+    assert page.evaluate("getSelection().toString()") == "num_node: 2"
+    expect(page.locator(".cm-gutterElement.bad")).to_have_text("2")
     editor.fill("name: hello\nnum_nodes: 2\nrun: echo\n")
     page.get_by_text("Ready to submit").wait_for()
-    assert page.locator("#gutter .bad").count() == 0
+    expect(page.locator(".cm-gutterElement.bad")).to_have_count(0)
 
 
 def test_the_marked_lines_stay_marked_when_the_server_refuses(page, editor, faults):
@@ -56,11 +54,11 @@ def test_the_form_and_the_text_show_each_other_and_comments_stay(page, editor):
     page.get_by_text("Monarch", exact=True).click()
     change(page, "Meshes", "trainers: 3")
     page.get_by_text("Ready to submit 3 nodes, Monarch job, meshes: trainers 3").wait_for()
-    text = editor.input_value()
+    text = editor.text
     assert text.startswith("# mine\nname: a-name  # kept\nrun: ")
     assert text.endswith("num_nodes: 3\nportal:\n  meshes:\n    trainers: 3\n")
     change(page, "Name", "")
-    assert "name:" not in editor.input_value()
+    assert "name:" not in editor.text
     editor.fill("name: [")
     expect(page.get_by_text("The form is off until the text is valid YAML.")).to_be_visible()
     editor.fill(text)
@@ -83,7 +81,7 @@ def test_an_uploaded_archive_becomes_the_workdir(page, editor, settings, tmp_pat
     )
     page.get_by_role("button", name="Use as workdir").click()
     page.get_by_text("Ready to submit").wait_for()
-    assert f"workdir: {Upload.objects.get().reference}" in editor.input_value()
+    assert f"workdir: {Upload.objects.get().reference}" in editor.text
 
 
 def test_a_chosen_folder_is_packed_and_uploaded(page, editor, settings, tmp_path):
@@ -98,7 +96,7 @@ def test_a_chosen_folder_is_packed_and_uploaded(page, editor, settings, tmp_path
     page.get_by_text("Ready to submit").wait_for()
     upload = Upload.objects.get()
     assert upload.file_count == 2
-    assert f"workdir: {upload.reference}" in editor.input_value()
+    assert f"workdir: {upload.reference}" in editor.text
 
 
 @pytest.mark.feature("S2.8")
@@ -113,6 +111,6 @@ def test_the_form_is_filled_from_the_project_file_of_a_chosen_folder(
     page.get_by_role("button", name="Fill the form from portal.yaml", exact=True).click()
     expect(page.get_by_label("Name", exact=True)).to_have_value("ours")
     page.get_by_text("Ready to submit").wait_for()
-    text = editor.input_value()
+    text = editor.text
     assert text.startswith("name: ours\nrun: python train.py\n")
     assert Upload.objects.get().reference in text

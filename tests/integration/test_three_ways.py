@@ -111,6 +111,7 @@ PAGES_ALONE = {
     "password": "a token must not take over the account",
     "plan": "it changes nothing",
     "compare": "it changes nothing",
+    "check_template": "it changes nothing",
     "edit_spec": "it changes nothing",
     "check_clouds": "it changes nothing",
 }

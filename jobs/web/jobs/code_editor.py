@@ -1,4 +1,4 @@
-"""What the code editor of a page needs: where its parts are, its words, and what was changed."""
+"""The code editor of pages: its library, its text, and the words that it completes."""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.editors import CodeEditor
+
 JOB_PAGE = re.compile(r"/rl/jobs/\d+$")
 WRONG = "name: typed\nnum_node: 2\nrun: echo typed\n"
 
@@ -20,7 +22,7 @@ def page(people):
 
 @pytest.fixture
 def editor(page):
-    return page.get_by_label("Job specification, YAML")
+    return CodeEditor(page)
 
 
 @pytest.mark.smoke
@@ -45,7 +47,7 @@ def test_yaml_with_a_mistake_is_marked_at_its_line_and_runs_when_mended(page, ed
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("#gutter .bad")).to_have_text("2")
     expect(page.get_by_role("button", name="Line 2")).to_contain_text("num_nodes")
-    expect(editor).to_have_value(WRONG)
+    editor.expect(WRONG)
     faults.expect("422")
     editor.fill(WRONG.replace("num_node:", "num_nodes:"))
     page.get_by_text("Ready to submit").wait_for()
@@ -57,22 +59,22 @@ def test_yaml_with_a_mistake_is_marked_at_its_line_and_runs_when_mended(page, ed
 def test_an_example_that_replaces_what_was_typed_can_be_undone(page, editor):
     editor.fill("name: mine\nrun: echo mine\n")
     page.get_by_role("link", name="One Python script").click()
-    expect(editor).to_have_value(re.compile("count-primes"))
+    editor.expect(re.compile("count-primes"))
     editor.press("Control+z")
-    expect(editor).to_have_value("name: mine\nrun: echo mine\n")
+    editor.expect("name: mine\nrun: echo mine\n")
 
 
 def test_what_was_typed_outlives_a_reload_and_a_walk_to_another_page(page, editor):
     editor.fill(WRONG)
     page.reload()
     page.get_by_role("button", name="Restore draft").click()
-    expect(editor).to_have_value(WRONG)
+    editor.expect(WRONG)
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("link", name="Members").click()
     page.wait_for_url("**/members")
     page.goto("/rl/jobs/new")
     page.get_by_role("button", name="Restore draft").click()
-    expect(editor).to_have_value(WRONG)
+    editor.expect(WRONG)
 
 
 def test_what_was_typed_outlives_a_session_that_ended_meanwhile(page, editor, living, faults):
@@ -86,7 +88,7 @@ def test_what_was_typed_outlives_a_session_that_ended_meanwhile(page, editor, li
     page.context.add_cookies([{**living.cookie("mia"), "url": living.url}])
     page.get_by_role("link", name="Reload the page").click()
     page.get_by_role("button", name="Restore draft").click()
-    expect(editor).to_have_value("name: late\nrun: echo late\n")
+    editor.expect("name: late\nrun: echo late\n")
 
 
 def test_a_text_that_has_not_been_looked_at_is_not_called_right(page, editor):
@@ -121,6 +123,6 @@ def test_a_check_that_cannot_reach_the_portal_says_so_and_keeps_the_text(page, e
     editor.fill(WRONG)
     expect(page.locator("#verdict")).to_contain_text("Check failed")
     page.context.set_offline(False)
-    expect(editor).to_have_value(WRONG)
+    editor.expect(WRONG)
     expect(page.get_by_role("button", name="Line 2")).to_be_visible()
     faults.forgive_unreachable()

@@ -115,6 +115,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "template"): "member",
     ("get", "edit_template"): "maintainer",
     ("post", "edit_template"): "maintainer",
+    ("post", "check_template"): "maintainer",
     ("post", "delete_template"): "maintainer",
     ("get", "jobs"): "viewer",
     ("get", "jobs_stream"): "viewer",
@@ -128,6 +129,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "save_view"): "member",
     ("post", "delete_view"): "member",  # one of the own: test_views
     ("post", "edit_spec"): "member",
+    ("get", "editor_words"): "viewer",
     ("get", "submit"): "member",
     ("post", "submit"): "member",
     ("get", "job"): "viewer",

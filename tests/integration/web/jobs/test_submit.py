@@ -8,7 +8,7 @@ from jobs.actions.jobs.submit import check_spec
 from jobs.models import Job
 from jobs.web.jobs.examples import EXAMPLES
 from jobs.web.jobs.spec_form import spec_fields
-from tests.factories import make_actor, make_job
+from tests.factories import make_actor, make_job, make_project
 from tests.integration.web.conftest import SOURCE, text_of
 
 PATH = "/rl/jobs/new"
@@ -55,6 +55,28 @@ def test_it_opens_with_an_example_or_with_the_spec_of_an_earlier_job(member, pro
     assert "name: earlier" in member.text(PATH, **{"from": job.pk})
     assert member.get(PATH, {"from": "999999"}).status_code == 404
     assert member.get(PATH, {"from": "9" * 40}).status_code == 404
+
+
+def test_the_text_of_a_refused_edit_is_kept_when_the_earlier_job_is_gone(member, project):
+    response = member.post(PATH, {"source": "nam: x\nrun: echo\n", "from": "999999"})
+    assert response.status_code == 422
+    assert "nam: x" in response.content.decode()
+
+
+def test_the_editor_completes_the_names_that_its_reader_may_see(project, member, viewer):
+    project.secrets.create(name="HF_TOKEN", ciphertext=b"-")
+    make_project("other").secrets.create(name="OTHER", ciphertext=b"-")
+    make_job(project, name="earlier")
+    found = member.get("/rl/jobs/editor-words").json()
+    names = found["names"]
+    assert (names["queues"], names["jobs"], names["secrets"]) == (
+        ["default"], ["earlier"], ["HF_TOKEN"],
+    )  # fmt: skip
+    assert "torchrun" in names["templates"]
+    assert viewer.get("/rl/jobs/editor-words").json()["names"]["secrets"] == []
+    portal = found["job"]["properties"]["portal"]["properties"]
+    assert portal["queue"]["x-names"] == "queues"
+    assert portal["if_dependency_fails"]["x-choices"] == ["fail", "hold", "run"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.slug)

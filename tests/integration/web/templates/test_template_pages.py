@@ -52,8 +52,18 @@ def test_a_template_is_saved_changed_and_deleted_in_pages(project, maintainer):
     assert "# Changed." in maintainer.get("/rl/new-template?template=grid").content.decode()
     refused = maintainer.post("/rl/new-template", {"source": TEMPLATE.replace("${{ n", "${{ m")})
     assert refused.status_code == 422
-    assert "Line 10: There is no parameter modes. Did you mean nodes?" in text_of(refused)
+    assert "Line 10 There is no parameter modes. Did you mean nodes?" in text_of(refused)
     maintainer.post(f"{PAGE}/delete")
+    assert not TemplateVersion.objects.exists()
+
+
+def test_the_editor_checks_a_template_without_saving_it(project, maintainer):
+    def check(source):
+        return maintainer.post("/rl/new-template/check", source, content_type="text/plain").json()
+
+    assert check(TEMPLATE) == {"valid": True, "errors": []}
+    wrong = check(TEMPLATE.replace("${{ n", "${{ m"))
+    assert [(row["line"], row["code"]) for row in wrong["errors"]] == [(10, "unknown_key")]
     assert not TemplateVersion.objects.exists()
 
 

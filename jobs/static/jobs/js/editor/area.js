@@ -27,7 +27,7 @@ export function indentationAfter(line) {
   return line.match(/^ */)[0] + (deeper ? "  " : "");
 }
 
-// Where two texts differ: what lies between the common beginning and the common end.
+// The part in which two texts differ, between their common beginning and end.
 export function differenceOf(old, text) {
   let start = 0;
   while (start < old.length && old[start] === text[start]) start++;

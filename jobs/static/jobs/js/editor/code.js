@@ -19,7 +19,11 @@ export function openCode(library, frame, area) {
         library.lineNumbers(),
         library.yaml(),
         library.indentUnit.of("  "),
-        library.autocompletion({ override: [words.complete], icons: false }),
+        library.autocompletion({
+          override: [words.complete],
+          icons: false,
+          activateOnCompletion: ({ apply }) => apply?.endsWith(": "),
+        }),
         library.hoverTooltip(words.explain),
         marks.extension,
         lookOf(library),
@@ -80,6 +84,8 @@ function attributes({ EditorView }, area) {
     "aria-label": area.getAttribute("aria-label"),
     "aria-describedby": area.getAttribute("aria-describedby"),
     autocapitalize: "off",
+    // A browser needs no number to focus it; some that check pages do.
+    tabindex: "0",
   });
 }
 

@@ -38,8 +38,9 @@ export function namedKeysOf(schemas) {
   return schemas.find((each) => each.additionalProperties && each["x-names"])?.["x-names"];
 }
 
-// [value, what it is] of the values that can be suggested; `names`: lists by kind.
-export function valuesOf(schemas, names) {
+// [value, what it is] of the values that can be suggested; `names`: lists by kind; `withExamples`:
+// where there are no others, the default and the examples.
+export function valuesOf(schemas, names, withExamples) {
   const choices = schemas.flatMap((each) => each["x-choices"] ?? []);
   const flags = schemas.some((each) => types(each).includes("boolean")) ? ["true", "false"] : [];
   const kind = choices.length ? undefined : schemas.find((each) => each["x-names"])?.["x-names"];
@@ -53,7 +54,7 @@ export function valuesOf(schemas, names) {
     ...choices.map((value) => [value, ""]),
     ...flags.map((value) => [value, ""]),
     ...known.map((value) => [value, kind === "gpus" ? "GPU" : kind.replace(/s$/, "")]),
-    ...(choices.length || flags.length || known.length ? [] : plain),
+    ...(withExamples && !choices.length && !flags.length && !known.length ? plain : []),
   ];
   return [...new Map(all.map(([value, about]) => [String(value), about]))];
 }

@@ -31,11 +31,11 @@ export function wordsOf(address, isTemplate) {
     const { doc } = context.state;
     const at = positionOf(doc, context.pos);
     const typed = at ? context.state.sliceDoc(at.from, context.pos) : "";
-    // An empty line offers its keys to those who want them.
+    // An empty line offers its keys on request alone.
     if (!at || (at.wants === "key" && !typed && !context.explicit)) return null;
     const words = await load();
     if (!words || context.aborted) return null;
-    const options = optionsAt(doc, at, schemaOf(words, at.part), words.names, context.pos);
+    const options = optionsAt(context, at, schemaOf(words, at.part), words.names);
     return options.length ? { from: at.from, options, validFor: WORD } : null;
   }
 
@@ -51,10 +51,10 @@ export function wordsOf(address, isTemplate) {
   return { complete, explain, load };
 }
 
-function optionsAt(doc, at, schema, names, pos) {
+function optionsAt({ state: { doc }, pos, explicit }, at, schema, names) {
   if (at.wants === "parameter") return parametersOf(doc).map((label) => ({ label, detail: "parameter" }));
   const schemas = schemasAt(schema, at.path);
-  if (at.wants === "value") return values(schemas, names);
+  if (at.wants === "value") return values(schemas, names, explicit);
   const line = doc.lineAt(pos);
   const used = at.flow ? new Set() : siblingsOf(doc, line.number, at.column);
   const hasColon = /^[\w.-]*\s*:/.test(doc.sliceString(pos, line.to));
@@ -62,7 +62,7 @@ function optionsAt(doc, at, schema, names, pos) {
   const made = keys.map(([name, each], i) => keyOption(name, each, { at, hasColon, boost: -i }));
   const kind = namedKeysOf(schemas);
   const named = (names[kind] ?? []).map((label) => ({ label, apply: hasColon ? label : `${label}: ` }));
-  return [...made, ...named, ...(at.path.at(-1) === 0 && !made.length ? values(schemas, names) : [])];
+  return [...made, ...named, ...(at.path.at(-1) === 0 && !made.length ? values(schemas, names, explicit) : [])];
 }
 
 function keyOption(name, schema, { at, hasColon, boost }) {
@@ -78,8 +78,8 @@ function keyOption(name, schema, { at, hasColon, boost }) {
   };
 }
 
-function values(schemas, names) {
-  return valuesOf(schemas, names).map(([label, detail], i) => ({
+function values(schemas, names, explicit) {
+  return valuesOf(schemas, names, explicit).map(([label, detail], i) => ({
     label,
     detail,
     apply: PLAIN.test(label) && (!AMBIGUOUS.test(label) || !isText(schemas)) ? label : JSON.stringify(label),
