@@ -2,7 +2,9 @@
 import { StyleModule } from "style-mod";
 
 export { acceptCompletion, autocompletion } from "@codemirror/autocomplete";
-export { defaultKeymap, history, historyKeymap, indentLess, indentMore } from "@codemirror/commands";
+export {
+  defaultKeymap, history, historyKeymap, indentLess, indentMore, isolateHistory,
+} from "@codemirror/commands";
 export { yaml } from "@codemirror/lang-yaml";
 export { HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
 export { lintKeymap, setDiagnostics } from "@codemirror/lint";

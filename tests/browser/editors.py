@@ -15,15 +15,19 @@ _PASTE = """(content, text) => {
 
 
 class CodeEditor:
-    """The editor of a page, which comes when the mouse does.
+    """The editor of a page, which comes with the focus.
 
     The hidden text area is the field that the page sends.
     """
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        page.locator("#editor").hover()
         self.content = page.locator(".cm-content")
+        self.open()
+
+    def open(self) -> None:
+        """Wait for the editor, again after each load of its page."""
+        self.page.locator("#source, .cm-content").locator("visible=true").focus()
         self.content.wait_for()
 
     @property
@@ -33,6 +37,7 @@ class CodeEditor:
 
     def fill(self, text: str) -> None:
         """Replace the whole text by pasting."""
+        self.open()
         self.content.focus()
         self.page.keyboard.press("Control+a")
         self.content.evaluate(_PASTE, text)

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.editors import CodeEditor
 from tests.factories import make_job
+from tests.waiting import eventually
 
 SPEC = "name: hello\nresources:\n  cpus: 2\nrun: |\n  echo one\n"
 TEMPLATE = """\
@@ -29,8 +30,14 @@ def editor(page):
 
 
 def complete(page, words):
-    """Take an entry of the open list of completions."""
-    page.get_by_role("option", name=words).first.click()
+    """Take an entry of the open list of completions, once the list is no longer being made."""
+    before = page.locator("#source").input_value()
+
+    def is_taken():
+        page.get_by_role("option", name=words).first.dispatch_event("mousedown")
+        return page.locator("#source").input_value() != before
+
+    assert eventually(is_taken)
 
 
 def test_keys_values_and_names_are_completed_where_they_fit(page, project, editor):
