@@ -1,7 +1,7 @@
 // What the editor uses of CodeMirror (jobs/static/jobs/js/editor), as one module.
 import { StyleModule } from "style-mod";
 
-export { acceptCompletion, autocompletion } from "@codemirror/autocomplete";
+export { acceptCompletion, autocompletion, completionStatus } from "@codemirror/autocomplete";
 export {
   defaultKeymap, history, historyKeymap, indentLess, indentMore, isolateHistory,
 } from "@codemirror/commands";

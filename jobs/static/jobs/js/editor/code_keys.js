@@ -14,7 +14,7 @@ function insertPlain(event, view) {
 
 // Tab indents once something was typed or clicked; until then, and after Escape, it leaves.
 export function keysOf(library, area) {
-  const { EditorView, Prec, acceptCompletion, indentLess, indentMore, keymap } = library;
+  const { EditorView, Prec, acceptCompletion, completionStatus, indentLess, indentMore, keymap } = library;
   const send = () => {
     area.form.requestSubmit();
     return true;
@@ -26,16 +26,20 @@ export function keysOf(library, area) {
     view.dispatch(view.state.replaceSelection(insert), { scrollIntoView: true, userEvent: "input" });
     return true;
   };
+  // While a list of completions is shown, Escape only closes it.
   const leave = (view) => {
-    view.setTabFocusMode(true);
+    if (completionStatus(view.state) !== "active") view.setTabFocusMode(true);
     return false;
   };
   return [
-    Prec.highest(keymap.of([{ key: "Mod-Enter", run: send }, { key: "Tab", run: acceptCompletion }])),
+    Prec.highest(keymap.of([
+      { key: "Mod-Enter", run: send },
+      { key: "Tab", run: acceptCompletion },
+      { key: "Escape", run: leave },
+    ])),
     keymap.of([
       { key: "Enter", run: newLine },
       { key: "Tab", run: indentMore, shift: indentLess },
-      { key: "Escape", run: leave },
       ...library.lintKeymap,
       ...library.historyKeymap,
       ...library.defaultKeymap,
