@@ -202,6 +202,7 @@ urlpatterns = [
     path("queues", queue_views.QueueListView.as_view(), name="queues"),
     path("queues/<slug:name>", queue_views.QueueView.as_view(), name="queue"),
     path("queue", queue_views.WaitingView.as_view(), name="waiting"),
+    path("queue/timeline", queue_views.TimelineView.as_view(), name="timeline"),
     path("quotas", queue_views.QuotaListView.as_view(), name="quotas"),
     path("quotas/<int:quota_id>", queue_views.QuotaView.as_view(), name="quota"),
     path("shares", queue_views.ShareListView.as_view(), name="shares"),

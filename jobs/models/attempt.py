@@ -64,6 +64,8 @@ class Attempt(models.Model):
     objects = AttemptQuerySet.as_manager()
 
     class Meta:
+        # What had machines lately, for the timeline of the queue.
+        indexes = (models.Index(fields=["ended_at"], name="attempt_by_end"),)
         constraints = (
             models.UniqueConstraint(fields=["job", "number"], name="one_attempt_per_number"),
             # At most one running incarnation: a second open attempt is refused by the database.

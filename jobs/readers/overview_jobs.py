@@ -15,8 +15,8 @@ from jobs.ground import clock
 from jobs.models import Attempt, GpuUse, Job, Project
 from jobs.permissions import Actor
 from jobs.queueing.current_pass import Plan
+from jobs.readers.expected_starts import expected_starts
 from jobs.readers.gpu_use import gpu_use_of
-from jobs.readers.wait_explanation import expected_starts
 from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason, WaitReason
 from monarch_client.wire import overview as wire
 
@@ -102,7 +102,7 @@ def waiting_jobs(actor: Actor, projects: Sequence[Project], plan: Plan) -> list[
         .defer("spec", "spec_source")
         .order_by("held", "-priority", "pk")[:MOST_WAITING]
     )
-    expected = expected_starts(actor, jobs, plan)
+    expected = expected_starts((job.pk for job in jobs if not job.held), plan)
     return [
         wire.WaitingJob(
             id=job.pk,
@@ -114,7 +114,7 @@ def waiting_jobs(actor: Actor, projects: Sequence[Project], plan: Plan) -> list[
             wait_reason=job.wait_reason,
             message=job.message or _label(job.wait_reason),
             since=job.created_at,
-            expected_at=expected.get(job.pk),
+            expected_at=expected[job.pk].at if job.pk in expected else None,
         )
         for job in jobs
     ]

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
 from jobs.queueing.current_pass import Plan
 from jobs.queueing.past_runs import usual_seconds
+from jobs.readers.expected_starts import (
+    PlannedQueue,
+    current_cause,
+    depends_on_others,
+    expected_starts,
+    takes_machines,
+)
 from jobs.readers.visible_causes import visible_causes
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.causes import (
     Cause,
-    ClusterEnding,
-    NoPrice,
     NoRoom,
     OverQuota,
-    Preempted,
-    ReportedBlocker,
     job_words,
 )
-from jobs.scheduling.estimate import MOST_AHEAD, expected_start
+from jobs.scheduling.estimate import MOST_AHEAD
 from jobs.scheduling.limits import USD_PER_HOUR
-from jobs.scheduling.snapshot import Decision, QueuedJob, Refuse, RunningJob, StaysQueued, Wait
+from jobs.scheduling.snapshot import QueuedJob, Refuse, RunningJob, StaysQueued
 from jobs.statuses import WaitReason
 from monarch_client.wire.queue import BindingLimit, Forecast, NamedJob
 
@@ -40,7 +43,7 @@ class PlannedJob:
 
     def __init__(self, actor: Actor, number: int, plan: Plan) -> None:
         snapshot, decisions = plan
-        self.number = number
+        self.number, self._plan = number, plan
         self._actor, self._snapshot = actor, snapshot
         self._queued = {each.job_id: each for each in snapshot.queued}
         self._mine = self._queued[number]
@@ -51,21 +54,8 @@ class PlannedJob:
         ]
         self._decision = next(each for each in in_pool if each.job_id == number)
         self._before = in_pool[: in_pool.index(self._decision)]
-        machines = self._machines(self._mine)
-        # The jobs that take the same machines before it, from whichever pool.
-        self._ahead = [
-            each
-            for each in itertools.takewhile(lambda each: each.job_id != number, decisions)
-            if machines & self._machines(self._queued[each.job_id])
-        ]
+        self._ahead = PlannedQueue(plan).ahead_of(number)
         self._of = len(in_pool)
-
-    def _machines(self, job: QueuedJob) -> set[str]:
-        """Return the keys of the limits of machines that apply to the job."""
-        limits = self._snapshot.limits
-        there = ((key, limits[key]) for key in job.shape.limits)
-        own = {key for key, limit in there if limit.kind.is_machines and limit.caps}
-        return {job.shape.pool, *own}
 
     def forecast(self) -> Forecast:
         """Return the whole explanation."""
@@ -74,9 +64,7 @@ class PlannedJob:
         position = {"position": len(self._before) + 1, "of": self._of}
         if not isinstance(self._decision, StaysQueued):
             return forecast_of("next", "", STARTS_NEXT, **position)
-        cause = self._decision.cause
-        # One that was stopped for another waits for machines as all do.
-        now = cause.then if isinstance(cause, Preempted) else cause
+        cause, now = self._decision.cause, current_cause(self._decision)
         key = self._binding(now)
         holders = sorted(self._holders(key), key=lambda each: -each.shape.num_nodes)
         what = getattr(now, "what", "nodes")
@@ -96,23 +84,6 @@ class PlannedJob:
             basis=basis,
             no_estimate=no_estimate,
         )
-
-    def competitors(self) -> list[int]:
-        """Return the numbers of the jobs whose ends the start depends on; none beyond a limit."""
-        if len(self._ahead) > MOST_AHEAD:
-            return []
-        ahead = [each.job_id for each in self._ahead if _counts(each)]
-        return [*ahead, *(each.job_id for each in self._snapshot.running)]
-
-    def expected_start(self, usual: Mapping[int, float]) -> datetime | None:
-        """Return the expected start; `usual`: how long its competitors usually last."""
-        if isinstance(self._decision, Refuse):
-            return None
-        if not isinstance(self._decision, StaysQueued):
-            return _moment(self._snapshot.now_s)
-        cause = self._decision.cause
-        now = cause.then if isinstance(cause, Preempted) else cause
-        return self._estimate(now, usual)[0]
 
     def _binding(self, cause: Cause) -> str | None:
         """Return the key of the limit that a cause is about."""
@@ -141,40 +112,15 @@ class PlannedJob:
 
     def _expected(self, cause: Cause) -> tuple[datetime | None, str, str]:
         """Return the expected moment and its basis, or why there is none."""
-        is_guess = self._depends_on_others(cause)
-        usual = usual_seconds(self.competitors()) if is_guess else {}
-        found, basis = self._estimate(cause, usual)
-        if found is not None or not is_guess:
-            return found, basis, ""
+        found = expected_starts([self.number], self._plan).get(self.number)
+        if found is not None or not depends_on_others(cause):
+            return (found.at, found.basis, "") if found else (None, "", "")
         if len(self._ahead) > MOST_AHEAD:
             return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
-        return None, "", self._no_estimate([*self._snapshot.running, *self._counted()], usual)
-
-    def _depends_on_others(self, cause: Cause) -> bool:
-        """Whether the start is a guess from how long other jobs usually last."""
-        if isinstance(cause, NoRoom) and cause.expected_s is not None:
-            return False
-        # A plan does not know when these end; the source of the message may.
-        return not isinstance(cause, NoPrice | ReportedBlocker | ClusterEnding)
-
-    def _counted(self) -> list[QueuedJob]:
-        """Return the jobs that take machines before it."""
-        return [self._queued[each.job_id] for each in self._ahead if _counts(each)]
-
-    def _estimate(self, cause: Cause, usual: Mapping[int, float]) -> tuple[datetime | None, str]:
-        """Return the expected moment and its basis; `usual`: how long its competitors last."""
-        if isinstance(cause, NoRoom) and cause.expected_s is not None:
-            return _moment(cause.expected_s), "bounds"
-        if not self._depends_on_others(cause) or len(self._ahead) > MOST_AHEAD:
-            return None, ""
-        now_s = self._snapshot.now_s
-        began = {each.job_id: each.began_s for each in self._snapshot.running}
-        lasts_s = {
-            number: max(0.0, seconds - (now_s - began[number])) if number in began else seconds
-            for number, seconds in usual.items()
-        }
-        found = expected_start(self._mine, self._counted(), self._snapshot, lasts_s)
-        return (None, "") if found is None else (_moment(found), "past_runs")
+        before = [self._queued[each.job_id] for each in self._ahead if takes_machines(each)]
+        others: list[RunningJob | QueuedJob] = [*self._snapshot.running, *before]
+        usual = usual_seconds({each.job_id for each in others})
+        return None, "", self._no_estimate(others, usual)
 
     def _no_estimate(self, others: Iterable[RunningJob | QueuedJob], known: Container[int]) -> str:
         """Name the jobs of unknown end that hold, or will hold, what this job needs."""
@@ -227,13 +173,6 @@ class PlannedJob:
         return found
 
 
-def _counts(decision: Decision) -> bool:
-    """Whether it will take machines before: not what else keeps it back, nor what is refused."""
-    if isinstance(decision, Wait):
-        return not isinstance(decision.cause, OverQuota | NoPrice | ReportedBlocker)
-    return not isinstance(decision, Refuse)
-
-
 def _nameless(has: str) -> NamedJob:
     """Return a job that the reader may not see."""
     return NamedJob(job_id=None, project="", name="", owner="", status="", has=has)
@@ -255,7 +194,3 @@ def forecast_of(code: str, reason: str, sentence: str, **more: Any) -> Forecast:
         no_estimate="",
     )
     return replace(forecast, **more)
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

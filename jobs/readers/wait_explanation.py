@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import fields
-from datetime import datetime
 
 from jobs.models import Job
 from jobs.permissions import Actor
-from jobs.queueing.current_pass import Plan, planned_now
-from jobs.queueing.past_runs import usual_seconds
+from jobs.queueing.current_pass import planned_now
 from jobs.readers.planned_job import PlannedJob, forecast_of
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
 from monarch_client.wire.queue import Forecast, Waiting
@@ -25,18 +22,6 @@ def explain_wait(actor: Actor, job: Job) -> Waiting:
         since=job.created_at,
         next_try_at=job.next_try_at,
     )
-
-
-def expected_starts(actor: Actor, jobs: Iterable[Job], plan: Plan) -> dict[int, datetime]:
-    """Return the expected starts of queued jobs, by number; those without an estimate are absent.
-
-    As `explain_wait` estimates them, with one read for all.
-    """
-    queued = {each.job_id for each in plan[0].queued}
-    planned = [PlannedJob(actor, job.pk, plan) for job in jobs if job.pk in queued and not job.held]
-    usual = usual_seconds({number for each in planned for number in each.competitors()})
-    found = {each.number: each.expected_start(usual) for each in planned}
-    return {number: moment for number, moment in found.items() if moment is not None}
 
 
 def _forecast(actor: Actor, job: Job) -> Forecast:

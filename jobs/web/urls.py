@@ -33,7 +33,7 @@ from jobs.web.jobs import (
 )
 from jobs.web.overview import overview_page, overview_stream
 from jobs.web.projects import member_pages, policy_page, project_pages, secret_pages
-from jobs.web.queue import queue_page
+from jobs.web.queue import queue_page, timeline_page
 from jobs.web.templates import template_pages
 from jobs.web.usage import budget_page, usage_page
 
@@ -99,6 +99,8 @@ urlpatterns = [
     path("<slug:slug>/usage", usage_page.page, name="usage"),
     path("<slug:slug>/queue", queue_page.page, name="queue"),
     path("<slug:slug>/queue/live", queue_page.live, name="queue_live"),
+    path("<slug:slug>/queue/timeline", timeline_page.page, name="timeline"),
+    path("<slug:slug>/queue/timeline/live", timeline_page.live, name="timeline_live"),
     path("<slug:slug>/queue/stream", live.queue_stream, name="queue_stream"),
     path("<slug:slug>/members", member_pages.members, name="members"),
     path("<slug:slug>/members/role", member_pages.change_role, name="change_role"),

@@ -22,6 +22,12 @@ class PageQuery(serializers.Serializer[Any]):
     limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=200)
 
 
+class TimelineQuery(serializers.Serializer[Any]):
+    """The length of a timeline, with the present in its middle."""
+
+    hours = serializers.IntegerField(required=False, default=6, min_value=1, max_value=24 * 14)
+
+
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
 class CapsField(serializers.Field[Any, Any, Any, Any]):
     """Amounts by what is counted; what may stand there is the action's to say."""

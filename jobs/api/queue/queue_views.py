@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,10 +14,19 @@ from jobs.actions.sharing.quotas import Whose, delete_quota, set_quota, set_weig
 from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
-from jobs.api.queue.queue_inputs import PageQuery, PoolBody, QueueBody, QuotaBody, WeightBody
+from jobs.api.queue.queue_inputs import (
+    PageQuery,
+    PoolBody,
+    QueueBody,
+    QuotaBody,
+    TimelineQuery,
+    WeightBody,
+)
 from jobs.readers.queue_state import QueueState
+from jobs.readers.timeline import timeline
 from monarch_client.wire.page import Page
 from monarch_client.wire.queue import Place, Queue, Quota, Share, Turn, Weight
+from monarch_client.wire.timeline import Timeline
 
 _READS, _SETS, _DELETES = problems(401), problems(400, 401, 403, 422), problems(401, 403, 404)
 # A name that no address can have is not found.
@@ -108,6 +119,22 @@ class WaitingView(PortalView):
         after = str(begin + limit) if begin + limit < state.number_waiting else None
         before = str(max(0, begin - limit)) if begin else None
         return page_with(rows, next=after, previous=before)
+
+
+class TimelineView(PortalView):
+    """`/queue/timeline`."""
+
+    tag = "queue"
+
+    @extend_schema(
+        operation_id="queue_timeline",
+        parameters=[TimelineQuery],
+        responses={200: Timeline, **problems(400, 401)},
+    )
+    def get(self, request: Request) -> Response:
+        """Show what has machines from when until when, and the expected starts of queued jobs."""
+        query = self.parsed(TimelineQuery, request.query_params)
+        return answer_with(timeline(self.actor, timedelta(hours=query["hours"])))
 
 
 class QuotaListView(PortalView):

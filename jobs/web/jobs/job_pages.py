@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.actions.jobs.annotate import NOTE_LIMIT
+from jobs.ground import clock
 from jobs.permissions import Actor, job_for, project_for
 from jobs.readers.job_graph import has_graph
 from jobs.readers.job_history import job_history
@@ -27,6 +28,7 @@ from jobs.web.base.frame import render_page
 from jobs.web.jobs.charts_tab import charts_context
 from jobs.web.jobs.graph_tab import graph_context
 from jobs.web.jobs.hosts_tab import number_in
+from jobs.web.jobs.life_picture import parts_of
 from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
 from monarch_client.runner.vocabulary.monarch_lines import OWN_LINE
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
@@ -129,6 +131,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "extension_key": secrets.token_hex(8),
         "evidence": Evidence(_evidence(shown, events)),
         "events": events,
+        "life": parts_of(found.job, events, clock.now()),
         "ranks": list(ranks[:RANKS_AS_CHIPS]),
         "more_ranks": list(ranks[RANKS_AS_CHIPS:]),
     }

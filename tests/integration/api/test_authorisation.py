@@ -148,6 +148,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("put", "queue"): SIGNED_IN,
     ("delete", "queue"): SIGNED_IN,
     ("get", "waiting"): SIGNED_IN,
+    ("get", "timeline"): SIGNED_IN,
     ("get", "quotas"): SIGNED_IN,
     ("post", "quotas"): SIGNED_IN,
     ("delete", "quota"): SIGNED_IN,

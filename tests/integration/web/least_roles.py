@@ -88,6 +88,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "queue"): "viewer",
     ("get", "queue_live"): "viewer",
     ("get", "queue_stream"): "viewer",
+    ("get", "timeline"): "viewer",
+    ("get", "timeline_live"): "viewer",
     ("post", "plan"): "member",
     ("get", "usage"): "viewer",
     ("get", "budget"): "viewer",

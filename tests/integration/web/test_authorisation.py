@@ -164,7 +164,7 @@ def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
              "schedule_name": "nightly", "template_name": "grid", "session_id": SESSION_ID,
              "username": "vic", "name": "night", "quota_id": 1, "kind": "aws"}  # fmt: skip
-    parts["array_id"] = ARRAY_ID
+    parts |= {"array_id": ARRAY_ID, "index": 0}
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 
 
