@@ -7,7 +7,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesView
-from contextlib import contextmanager
 from typing import Any
 
 from monarch_client.context.calls import (
@@ -28,7 +27,7 @@ from monarch_client.context.objects import (
 from monarch_client.context.options import ActorOptions, TaskOptions
 from monarch_client.context.refs import ActorHandle, ObjectRef
 from monarch_client.context.texts import check_text
-from monarch_client.context.values import ERROR, Payload, from_payload, to_payload
+from monarch_client.context.values import ERROR, SMALLEST_STORED, Payload, from_payload, to_payload
 from monarch_client.context.wire import Call, NewActor
 
 # An object that cannot be fetched for so long is lost: a lost host is known much earlier.
@@ -71,8 +70,8 @@ class TaskApi(ABC):
         ValueError: its name is taken. With `get_if_exists` the actor of that name is returned.
         """
         actor = new_actor(klass, args, kwargs, options, self)
-        with self._arguments_of(actor.call):
-            return ActorHandle(self._submit_actor(actor), actor.call.name, self)
+        _kept = self._store_large(actor.call)
+        return ActorHandle(self._submit_actor(actor), actor.call.name, self)
 
     def get_actor(self, name: str) -> ActorHandle:
         """Return a handle of the actor that has a name. ValueError: no actor has it."""
@@ -148,26 +147,26 @@ class TaskApi(ABC):
         """Make a call; return the reference to its result."""
         # Before the call: if a signal interrupts this, the reference is dropped nevertheless.
         ref = ObjectRef(call.id, self)
-        with self._arguments_of(call):
-            self._submit(call)
+        _kept = self._store_large(call)
+        self._submit(call)
         return ref
 
-    @contextmanager
-    def _arguments_of(self, call: Call) -> Iterator[None]:
-        """Make objects of a large function and of large arguments, and keep them for the block."""
-        if len(call.code) > self.inline_limit:
+    def _store_large(self, call: Call) -> ObjectRef | None:
+        """Make objects of a large function and of large arguments.
+
+        Return the reference to the arguments, which the caller keeps until it has made the call.
+        """
+        if len(call.code) > SMALLEST_STORED and len(call.code) > self.inline_limit:
             call.needs.append(self._stored_code(call))
             call.places.append(FUNCTION)
             call.code = b""
         arguments = stored_arguments(call)
         if arguments is None:
-            yield
-            return
-        # Dropped with the block, also if a signal interrupts it.
+            return None
         ref = ObjectRef(new_id(), self)
         self._put(ref.id, arguments)
         call.needs.append(ref.id)
-        yield
+        return ref
 
     def _stored_code(self, call: Call) -> bytes:
         """Return the object with the function of a call: the same one for equal functions."""
@@ -204,11 +203,12 @@ class TaskApi(ABC):
         If the host that has it does not send it, it may be lost: then it is soon ready again, or
         its error is known. ObjectLostError: neither.
         """
-        ends_at = time.monotonic() + _UNREACHABLE_S
+        ends_at: float | None = None
         while True:
             try:
                 return from_payload(payload, self)
             except ObjectUnreachableError as error:
+                ends_at = ends_at or time.monotonic() + _UNREACHABLE_S
                 if time.monotonic() > ends_at:
                     raise ObjectLostError(
                         f"{error} Its host has not been reported as lost."

@@ -17,7 +17,7 @@ import msgspec
 from monarch_client.context import pickling
 from monarch_client.context.errors import TaskError
 from monarch_client.context.objects import Serialized, deserialize_object, serialize
-from monarch_client.context.refs import Home, contained_refs, loading_for
+from monarch_client.context.refs import Home, contained_refs, load_for
 
 # A pickle; a pickled error; an object's id in the host's store; an object's bytes, with buffers.
 VALUE, ERROR, STORED, PACKED = 0, 1, 2, 3
@@ -65,7 +65,7 @@ def _to_payload(value: object, home: Home, *, is_plain: bool) -> Payload:
     refs: list[bytes] = []
     if is_plain:
         data = pickle.dumps(value, _PROTOCOL)
-        if len(data) <= home.inline_limit:
+        if len(data) <= SMALLEST_STORED or len(data) <= home.inline_limit:
             return Payload(VALUE, data)
         serialized = Serialized(data, ())
     else:
@@ -94,8 +94,7 @@ def pickled(value: object) -> tuple[bytes, tuple[bytes, ...]]:
 
 def unpickled(data: bytes, home: Home) -> Any:
     """Unpickle a value; the references in it belong to `home`."""
-    with loading_for(home):
-        return pickle.loads(data)  # noqa: S301 - of this user's own processes
+    return load_for(home, pickle.loads, data)
 
 
 def from_payload(payload: Payload, home: Home) -> Any:
@@ -104,10 +103,9 @@ def from_payload(payload: Payload, home: Home) -> Any:
         raise error_of(payload, home)
     if payload.kind == VALUE:
         return unpickled(payload.data, home)
-    with loading_for(home):
-        if payload.kind == STORED:
-            return home.load(payload.data, payload.source)
-        return deserialize_object(memoryview(payload.data))
+    if payload.kind == STORED:
+        return load_for(home, lambda each: home.load(each.data, each.source), payload)
+    return load_for(home, deserialize_object, memoryview(payload.data))
 
 
 def to_error(error: BaseException, where: str) -> Payload:

@@ -106,7 +106,9 @@ class Actors:
         pending = PendingCall(call, self._objects, lambda _: self._send_next(actor, caller))
         self._objects.add(call.id)
         self._calls[call.id] = actor
-        self._activity.submitted(_counted_name(actor, call))
+        # Of many actors of a class the same.
+        pending.counted = f"{actor.new.kind}.{call.method}"
+        self._activity.submitted(pending.counted)
         if actor.death is not None:
             self._end_call(pending, actor.death)
             return
@@ -169,8 +171,7 @@ class Actors:
         if pending is not None:
             actor.calls += 1
             if not pending.is_cancelled:
-                name = _counted_name(actor, pending.call)
-                self._activity.ran(name, done.payload, done.ran_ns, executor.host)
+                self._activity.ran(pending.counted, done.payload, done.ran_ns, executor.host)
             self._end_call(pending, done.payload, executor.host, has_run=True)
         if actor.waiting and len(actor.sent) <= actor.most_sent // 2:
             for caller in list(actor.waiting):
@@ -196,7 +197,7 @@ class Actors:
         for actor in self._actors.values():
             if actor.is_constructed:
                 for pending in islice(actor.sent.values(), actor.new.max_concurrency):
-                    yield _counted_name(actor, pending.call)
+                    yield pending.counted
 
     def rows(self, most: int, *, is_open: bool) -> tuple[list[ContextActor], int]:
         """Return what is known of the actors, those that live first, and how many are left out."""
@@ -263,11 +264,11 @@ class Actors:
     def _end_call(
         self, pending: PendingCall, payload: Payload, host: str = "", *, has_run: bool = False
     ) -> None:
-        actor = self._calls.pop(pending.call.id)
+        del self._calls[pending.call.id]
         if pending.is_cancelled:
-            self._activity.cancelled(_counted_name(actor, pending.call))
+            self._activity.cancelled(pending.counted)
         elif not has_run:
-            self._activity.failed(_counted_name(actor, pending.call), payload)
+            self._activity.failed(pending.counted, payload)
         self._objects.settle(pending.call.id, payload, host, pending.call.name)
         pending.release()
 
@@ -302,11 +303,6 @@ class Actors:
 
 def _cancelled(pending: PendingCall) -> Payload:
     return error_payload(TaskCancelledError(f"{pending.call.name} was cancelled."))
-
-
-def _counted_name(actor: Actor, call: Call) -> str:
-    """Return the name that a call is counted by: of many actors of a class the same."""
-    return f"{actor.new.kind}.{call.method}"
 
 
 def _state_of(actor: Actor, *, is_open: bool) -> str:

@@ -20,6 +20,7 @@ class PendingCall:
         "_objects",
         "_on_ready",
         "call",
+        "counted",
         "failure",
         "is_cancelled",
         "is_released",
@@ -28,6 +29,8 @@ class PendingCall:
     def __init__(self, call: Call, objects: ObjectTable, on_ready: Ready) -> None:
         """Hold the call's objects. ObjectLostError: one of them does not exist."""
         self.call = call
+        # The name that it is counted by.
+        self.counted = call.name
         self.failure: Payload | None = None
         self.is_cancelled = self.is_released = False
         self._objects = objects
@@ -48,7 +51,8 @@ class PendingCall:
     @property
     def has_arguments(self) -> bool:
         """Whether all arguments are ready: some may have been lost since they were."""
-        return all(map(self._objects.is_ready, self.call.needs))
+        needs = self.call.needs
+        return not needs or all(map(self._objects.is_ready, needs))
 
     @property
     def is_sendable(self) -> bool:
@@ -95,10 +99,12 @@ class PendingCall:
         knows_code = not call.digest or executor.codes.find(call.digest) is not None
         if not knows_code:
             executor.codes.add(call.digest, True, call.code_bytes)
-        readable = (self._objects.readable(ref, executor.host) for ref in call.needs)
-        values = [payload for payload in readable if payload]
-        if len(values) != len(call.needs):
-            raise AssertionError  # its arguments are ready
+        values: list[Payload] = []
+        for ref in call.needs:
+            payload = self._objects.readable(ref, executor.host)
+            if payload is None:
+                raise AssertionError  # its arguments are ready
+            values.append(payload)
         return frame(
             Run(
                 id=call.id,

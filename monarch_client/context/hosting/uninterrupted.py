@@ -101,13 +101,14 @@ class UninterruptedLock:
         self._release = self.plain.release
 
     def __enter__(self) -> None:
-        if get_ident() == DEFERRAL.main:
-            if not DEFERRAL.depth and (
-                _handler_of(_INT) is not DEFERRAL.interrupt
-                or _handler_of(_ALRM) is not DEFERRAL.alarm
+        deferral = DEFERRAL
+        if get_ident() == deferral.main:
+            if not deferral.depth and (
+                _handler_of(_INT) is not deferral.interrupt
+                or _handler_of(_ALRM) is not deferral.alarm
             ):
-                DEFERRAL.replace_handlers()
-            DEFERRAL.depth += 1
+                deferral.replace_handlers()
+            deferral.depth += 1
         self._acquire()
 
     def __exit__(
@@ -117,7 +118,8 @@ class UninterruptedLock:
         trace: TracebackType | None,
     ) -> None:
         self._release()
-        if get_ident() == DEFERRAL.main:
-            DEFERRAL.depth -= 1
-            if DEFERRAL.arrived and not DEFERRAL.depth:
-                DEFERRAL.run_arrived()
+        deferral = DEFERRAL
+        if get_ident() == deferral.main:
+            deferral.depth -= 1
+            if deferral.arrived and not deferral.depth:
+                deferral.run_arrived()
