@@ -1,7 +1,7 @@
 """Measure how fast 10 MB move from one host of a mesh to another: `python host_probe.py ours ...`.
 
-Run by `bench.context.hosts` with "ours" or "monarch", a folder of certificates, and the addresses
-of two workers. Its last line is a number: GB/s.
+Run by `bench.context.hosts` with "ours", "monarch" or "rdma", a folder of certificates, and the
+addresses of two workers. Its last line is a number: GB/s.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from monarch.actor import Actor, enable_transport, endpoint
+from monarch.rdma import RDMABuffer
 
 from monarch_client.attaching import meshes, profile
 from monarch_client.context import ActorOptions, JobContext, get_job_context
@@ -61,6 +62,29 @@ class Raw(Actor):  # type: ignore[misc]  # monarch has no types
         return took
 
 
+class Buffers(Actor):  # type: ignore[misc]  # monarch has no types
+    """An actor of Monarch whose arrays are read with RDMABuffer: over ibverbs, else over TCP."""
+
+    def __init__(self) -> None:
+        self._memory = memoryview(bytearray(BYTES))
+
+    @endpoint  # type: ignore[untyped-decorator]
+    async def make(self, number: int) -> Any:
+        """Return a buffer of new contents in the same memory, which may be registered once."""
+        self._memory[:] = make(number).data
+        return RDMABuffer(self._memory)
+
+    @endpoint  # type: ignore[untyped-decorator]
+    async def get(self, holder: Any, number: int) -> float:
+        """Return the seconds of a read, without those in which the buffer was made."""
+        buffer = await holder.make.call_one(number)
+        started = time.perf_counter()
+        await buffer.read_into(self._memory)
+        took = time.perf_counter() - started
+        assert self._memory[-1] == number
+        return took
+
+
 def ours(hosts: Any) -> list[float]:
     """Measure a task context."""
     with JobContext(hosts) as context:
@@ -74,18 +98,23 @@ def ours(hosts: Any) -> list[float]:
         return times
 
 
-def monarch(hosts: Any) -> list[float]:
+def monarch(hosts: Any, kind: type[Actor] = Raw) -> list[float]:
     """Measure a message."""
-    actors = hosts.spawn_procs(per_host={"procs": 1}).spawn("raw", Raw).flatten("rank")
+    actors = hosts.spawn_procs(per_host={"procs": 1}).spawn("raw", kind).flatten("rank")
     first, second = actors.slice(rank=0), actors.slice(rank=1)
     return [second.get.call_one(first, number).get() for number in range(GETS)]
+
+
+def rdma(hosts: Any) -> list[float]:
+    """Measure a buffer."""
+    return monarch(hosts, Buffers)
 
 
 if __name__ == "__main__":
     system, folder, *addresses = sys.argv[1:]
     profile.use(Path(folder))
     enable_transport("tls://localhost:0")
-    times = {"ours": ours, "monarch": monarch}[system](
+    times = {"ours": ours, "monarch": monarch, "rdma": rdma}[system](
         meshes.meshes_of({"trainers": addresses})["trainers"]
     )
     # The first ones connect.

@@ -1,4 +1,4 @@
-"""Objects of 10 MB that move between two hosts, beside messages of Monarch.
+"""Objects of 10 MB that move between two hosts, beside messages and RDMABuffer of Monarch.
 
 `make bench NAME=context.hosts`. What the figures mean is in bench/README.md.
 """
@@ -17,19 +17,22 @@ from bench.measure import Peer, figures, median, report
 from tests.monarch_workers import MonarchWorkers
 
 ROUNDS = 3
+SYSTEMS = ("ours", "monarch", "rdma")
 
 
 def main() -> None:
-    """Measure both, in turns, on the same two hosts."""
+    """Measure them in turns, on the same two hosts."""
     with tempfile.TemporaryDirectory() as folder, figures():
         workers = MonarchWorkers(Path(folder), 2)
         try:
-            rounds = [(probed("ours", workers), probed("monarch", workers)) for _ in range(ROUNDS)]
+            rounds = [[probed(name, workers) for name in SYSTEMS] for _ in range(ROUNDS)]
         finally:
             workers.close()
-        ours = [mine for mine, _ in rounds]
-        peer = Peer("a message of Monarch", median(theirs for _, theirs in rounds))
+        ours, messages, buffers = zip(*rounds, strict=True)
+        peer = Peer("a message of Monarch", median(messages))
         report("get_10mb_gbps", median(ours), "GB/s", peer=peer, spread=(min(ours), max(ours)))
+        spread = (min(buffers), max(buffers))
+        report("rdma_buffer_10mb_gbps", median(buffers), "GB/s", peer=peer, spread=spread)
 
 
 def probed(name: str, workers: MonarchWorkers) -> float:
