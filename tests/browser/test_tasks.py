@@ -63,7 +63,11 @@ def camera(request, visitors, address, faults, ada) -> Camera:
 
 @pytest.mark.timeout(400)
 def test_tasks_are_fine_in_every_look(camera, project, ada) -> None:
-    tell(make_sweep(project, ada), sweep(), context("72-1", is_open=False, actors=[], machine="ada-laptop"))
+    tell(
+        make_sweep(project, ada),
+        sweep(),
+        context("72-1", is_open=False, actors=[], machine="ada-laptop"),
+    )
     camera.at(f"/rl/jobs/{JOB}/nodes?show=tasks", "tasks", ".task-context details")
     camera.page.locator("#job-tasks").screenshot(
         path=f".results/screenshots/{camera.look}/tasks-part.png"
