@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models.functions import Upper
 
 from jobs.statuses import HourFormat
 
@@ -16,3 +17,7 @@ class User(AbstractUser):
     hour_format = models.CharField(
         max_length=2, choices=HourFormat, blank=True, default="", db_default=""
     )
+
+    class Meta(AbstractUser.Meta):
+        # Names that differ by case alone would pass for one another.
+        constraints = (models.UniqueConstraint(Upper("username"), name="one_user_of_a_name"),)

@@ -9,17 +9,22 @@ from importlib.resources import files
 from jobs.errors import NotFoundError
 from jobs.models import Project, TemplateVersion
 from jobs.statuses import TemplateScope
+from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec.templates import JobTemplate
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTemplate:
-    """A template with its scope. `row`: its stored version; None if it is built in."""
+    """A template with its scope. `row`: its stored version; None if it is built in.
+
+    `problem`: why a version that an earlier release stored cannot be run; empty if it can.
+    """
 
     scope: TemplateScope
     template: JobTemplate
     source: str
     row: TemplateVersion | None = None
+    problem: str = ""
 
     @property
     def number(self) -> int:
@@ -63,7 +68,14 @@ def _scopes(project: Project | None) -> list[tuple[TemplateScope, Project | None
 
 
 def _stored(scope: TemplateScope, row: TemplateVersion) -> FoundTemplate:
-    return FoundTemplate(scope, JobTemplate.read(row.source), row.source, row)
+    try:
+        return FoundTemplate(scope, JobTemplate.read(row.source), row.source, row)
+    except InvalidSpecErrors as error:
+        # One such template must not hide all others.
+        problem = error.errors[0].message
+        about = f"This template cannot be run. {problem} Correct it and save it again."
+        template = JobTemplate(row.name, row.name, about, (), row.source, 0)
+        return FoundTemplate(scope, template, row.source, row, problem)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -32,9 +33,10 @@ class BulkCalls:
             answer = self.connection.request(
                 "POST",
                 f"/projects/{project}/jobs/actions",
-                # A second rerun would be a second job.
-                repeatable=action != "rerun",
+                repeatable=True,
                 json=body,
+                # A repeated request starts no second job.
+                headers={"Idempotency-Key": uuid.uuid4().hex},
             )
             outcomes += decode(wire.bulk.BulkResult, answer).results
         return outcomes

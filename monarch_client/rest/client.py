@@ -172,8 +172,11 @@ class PortalClient(
         `drop_deleted` leaves out dependencies on jobs that were deleted.
         """
         path = _job(project, job_id) + "/actions/rerun"
-        body = rerun_body(drop_deleted=drop_deleted)
-        return decode(wire.jobs.Job, self.connection.request("POST", path, json=body))
+        body, headers = rerun_body(drop_deleted=drop_deleted), {"Idempotency-Key": _new_key()}
+        return decode(
+            wire.jobs.Job,
+            self.connection.request("POST", path, repeatable=True, json=body, headers=headers),
+        )
 
     def delete(self, project: str, job_id: int) -> None:
         """Remove an ended job with everything it left."""

@@ -24,6 +24,10 @@ class JobOutcome:
     code: Annotated[str, Meta(description="Of the error, if it was refused.")] = ""
     new_job: Annotated[int | None, Meta(description="The job that reruns it.")] = None
     previous_priority: int | None = None
+    previous_labels: Annotated[
+        dict[str, str | None] | None,
+        Meta(description="The changes that restore its labels: null removes one."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

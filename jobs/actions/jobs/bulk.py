@@ -61,15 +61,17 @@ LEAST_VERB = {
 class BulkRequest:
     """An action and its jobs, at most BULK_LIMIT. `priorities` has one for each job to prioritize.
 
-    `labels` are the changes of labels, None to remove one. `drop_deleted` makes reruns leave out
-    dependencies on jobs that were deleted.
+    `labels` has the changes of the labels of each job, None to remove one. `drop_deleted` makes
+    reruns leave out dependencies on jobs that were deleted. With an `idempotency_key` a repeated
+    request reruns no job again; repeated, the other actions change nothing anyway.
     """
 
     action: BulkAction
     job_ids: Sequence[int]
     priorities: Mapping[int, int] = field(default_factory=dict)
-    labels: Mapping[str, str | None] = field(default_factory=dict)
+    labels: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
     drop_deleted: bool = False
+    idempotency_key: str | None = None
 
 
 def act_on_jobs(actor: Actor, project: Project, request: BulkRequest) -> list[JobOutcome]:
@@ -129,8 +131,9 @@ def _locked(job: Job) -> Iterator[None]:
 
 
 def _cancel(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
-    before = (job.status, job.stop_reason)
-    cancel_job(actor, job)
+    with _locked(job):
+        before = (job.status, job.stop_reason)
+        cancel_job(actor, job)
     message = "Cancelled." if job.is_final else "Stopping."
     if (job.status, job.stop_reason) == before:
         return _unchanged(job, "It is already stopping.")
@@ -138,8 +141,10 @@ def _cancel(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
 
 
 def _rerun(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
-    again = rerun_job(actor, job, drop_deleted=request.drop_deleted)
-    return _done(job, f"Rerun as job {again.pk}.", new_job=again.pk)
+    again = rerun_job(
+        actor, job, drop_deleted=request.drop_deleted, idempotency_key=request.idempotency_key
+    )
+    return replace(_done(job, f"Rerun as job {again.pk}."), new_job=again.pk)
 
 
 def _hold(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
@@ -163,16 +168,17 @@ def _prioritize(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
     if job.priority == before:
         return _unchanged(job, f"It already has priority {before}.")
     message = f"Priority changed from {before} to {job.priority}."
-    return _done(job, message, previous_priority=before)
+    return replace(_done(job, message), previous_priority=before)
 
 
 def _label(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
     with _locked(job):
-        before = job.labels
-        label_job(actor, job, request.labels)
+        before, changes = job.labels, request.labels[job.pk]
+        label_job(actor, job, changes)
     if job.labels == before:
         return _unchanged(job, "It has these labels already.")
-    return _done(job, "Labels changed.")
+    was = {name: before.get(name) for name in changes if before.get(name) != job.labels.get(name)}
+    return replace(_done(job, "Labels changed."), previous_labels=was)
 
 
 def _delete(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
@@ -181,17 +187,16 @@ def _delete(actor: Actor, job: Job, _request: BulkRequest) -> JobOutcome:
     return outcome
 
 
-def _done(
-    job: Job, message: str, *, new_job: int | None = None, previous_priority: int | None = None
-) -> JobOutcome:
+def _done(job: Job, message: str) -> JobOutcome:
     return JobOutcome(
         job=job.pk,
         name=job.name,
         result=DONE,
         message=message,
         code="",
-        new_job=new_job,
-        previous_priority=previous_priority,
+        new_job=None,
+        previous_priority=None,
+        previous_labels=None,
     )
 
 
@@ -208,6 +213,7 @@ def _refused(number: int, name: str, error: PortalError) -> JobOutcome:
         code=error.code,
         new_job=None,
         previous_priority=None,
+        previous_labels=None,
     )
 
 
@@ -226,6 +232,7 @@ _OPPOSITES = {
     BulkAction.HOLD: BulkAction.RELEASE,
     BulkAction.RELEASE: BulkAction.HOLD,
     BulkAction.PRIORITIZE: BulkAction.PRIORITIZE,
+    BulkAction.LABEL: BulkAction.LABEL,
     BulkAction.RERUN: BulkAction.CANCEL,
 }
 
@@ -241,4 +248,5 @@ def undo_of(action: BulkAction, outcomes: Sequence[JobOutcome]) -> BulkRequest |
         return None
     numbers = [outcome.new_job or outcome.job for outcome in done]
     priorities = {o.job: o.previous_priority for o in done if o.previous_priority is not None}
-    return BulkRequest(opposite, numbers, priorities)
+    labels = {o.job: o.previous_labels for o in done if o.previous_labels is not None}
+    return BulkRequest(opposite, numbers, priorities, labels)

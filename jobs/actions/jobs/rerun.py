@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from jobs.actions.jobs.create_jobs import create_jobs
 from jobs.actions.jobs.draft_jobs import Draft, draft_rerun, yaml_of
 from jobs.actions.jobs.history import note_action
-from jobs.actions.jobs.submit import check_specs
+from jobs.actions.jobs.submit import check_specs, jobs_of_key
 from jobs.admission.checked_spec import Checked, Source
 from jobs.admission.dependencies import without_deleted
 from jobs.audit.record import record
 from jobs.errors import InvalidSpecError
 from jobs.ground.disk_space import require_room
-from jobs.models import Job
+from jobs.models import IdempotencyKey, Job
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec import JobSpec, SpecCode
 
@@ -28,23 +29,48 @@ _WAYS_OUT = {
 }
 
 
-def rerun_job(actor: Actor, job: Job, *, drop_deleted: bool = False) -> Job:
+def rerun_job(
+    actor: Actor, job: Job, *, drop_deleted: bool = False, idempotency_key: str | None = None
+) -> Job:
     """Submit a new job from the spec of `job`, which may be in any status.
 
     `drop_deleted` leaves out dependencies on jobs that were deleted. InvalidSpecError when the spec
     no longer fits: an upload, a backend or a job that it needs does not exist any more.
-    NotFoundError when `job` was deleted meanwhile.
+    NotFoundError when `job` was deleted meanwhile. The same `idempotency_key` gives the same new
+    job again, for 24 hours.
     """
     require(actor, Verb.RERUN_JOB, job.project)
+    key, digest = _stored_key(job, idempotency_key), _digest(f"drop_deleted={drop_deleted}")
+    if key and (made := jobs_of_key(actor, job.project, key, digest)):
+        return made[0]
     require_room()
     checked = check_again(actor, job, drop_deleted=drop_deleted)
     checked = replace(checked, source=source_of(job, checked))
     draft = Draft([draft_rerun(actor, job, checked)], checked.needs)
-    with transaction.atomic():
-        [again] = create_jobs(actor, [draft])
-        record(actor, "rerun", job, after={"job": again.pk})
-        note_action(job, actor, "rerun", f"Run again as job {again.pk}")
+    try:
+        with transaction.atomic():
+            [again] = create_jobs(actor, [draft])
+            record(actor, "rerun", job, after={"job": again.pk})
+            note_action(job, actor, "rerun", f"Run again as job {again.pk}")
+            if key:
+                IdempotencyKey.objects.create(
+                    user=actor.user, project=job.project, key=key, body_digest=digest, job=again
+                )
+    except IntegrityError:
+        # Another request with the same key committed first: its job is the answer.
+        if key and (made := jobs_of_key(actor, job.project, key, digest)):
+            return made[0]
+        raise
     return again
+
+
+def _stored_key(job: Job, key: str | None) -> str:
+    """Return the key of this job's rerun, apart from the keys of submits; empty without a key."""
+    return "rerun " + _digest(f"{job.pk} {key}") if key else ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_again(actor: Actor, job: Job, *, drop_deleted: bool = False) -> Checked:

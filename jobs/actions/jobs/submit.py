@@ -66,7 +66,7 @@ def submit_jobs(
     require(actor, Verb.SUBMIT_JOB, project)
     idempotency_key = _own_key(actor, idempotency_key)
     digest = _body_digest(sources[0] if len(sources) == 1 else list(sources))
-    if idempotency_key and (jobs := _jobs_of_key(actor, project, idempotency_key, digest)):
+    if idempotency_key and (jobs := jobs_of_key(actor, project, idempotency_key, digest)):
         return jobs
     require_room()
     checked = check_specs(actor, project, sources)
@@ -86,7 +86,7 @@ def submit_jobs(
                 )
     except IntegrityError:
         # Another request with the same key committed first: its jobs are the answer.
-        if idempotency_key and (jobs := _jobs_of_key(actor, project, idempotency_key, digest)):
+        if idempotency_key and (jobs := jobs_of_key(actor, project, idempotency_key, digest)):
             return jobs
         raise
     return jobs
@@ -205,7 +205,11 @@ def _body_digest(source: Source | list[Source]) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _jobs_of_key(actor: Actor, project: Project, key: str, digest: str) -> list[Job]:
+def jobs_of_key(actor: Actor, project: Project, key: str, digest: str) -> list[Job]:
+    """Return the jobs that the actor made with `key` in the last 24 hours, the first one first.
+
+    IdempotencyConflictError: another body, of another `digest`, came with it.
+    """
     fresh = clock.now() - IDEMPOTENCY_WINDOW
     mine = IdempotencyKey.objects.filter(user=actor.user, project=project, key=key)
     mine.filter(created_at__lt=fresh).delete()

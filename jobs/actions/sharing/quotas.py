@@ -10,7 +10,7 @@ from django.db import transaction
 
 from jobs.actions.sharing.queue_input import Reading, plan_queue_again, shown
 from jobs.audit.record import record
-from jobs.errors import NotFoundError
+from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Pool, Project, Queue, Quota, User
 from jobs.permissions import Actor, project_for, require_sharing
 
@@ -31,12 +31,18 @@ class Whose:
 
 @transaction.atomic
 def set_quota(
-    actor: Actor, whose: Whose, caps: Mapping[str, Any], nominal: Mapping[str, Any] | None = None
+    actor: Actor,
+    whose: Whose,
+    caps: Mapping[str, Any],
+    nominal: Mapping[str, Any] | None = None,
+    *,
+    must_be_new: bool = False,
 ) -> Quota:
     """Set how much may run at once; all of `caps` anew. What runs already goes on.
 
     `nominal` is a project's own part of that, all of it anew; None leaves it as it is.
-    InvalidSettingsError names everything that is wrong.
+    InvalidSettingsError names everything that is wrong. ConflictError: it `must_be_new`, and this
+    scope has a quota.
     """
     require_sharing(actor)
     reading = Reading()
@@ -48,9 +54,17 @@ def set_quota(
     own = _own_part(reading, whose, which, nominal)
     _require_within(reading, own, checked)
     reading.require_none()
-    was = Quota.objects.filter(**which).first()
-    before = _terms(was) if was else None
-    quota, _ = Quota.objects.update_or_create(**which, defaults={"caps": checked, "nominal": own})
+    amounts = {"caps": checked, "nominal": own}
+    # Holds the lock of the row that is there; two requests that create one take turns.
+    quota, is_new = Quota.objects.select_for_update(no_key=True).get_or_create(
+        **which, defaults=amounts
+    )
+    if must_be_new and not is_new:
+        raise ConflictError("This scope has a quota already.")
+    before = None if is_new else _terms(quota)
+    if not is_new:
+        quota.caps, quota.nominal = checked, own
+        quota.save(update_fields=["caps", "nominal"])
     record(actor, "set_quota", quota, before=before, after=_terms(quota))
     plan_queue_again()
     return quota

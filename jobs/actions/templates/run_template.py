@@ -10,7 +10,8 @@ from jobs.errors import InvalidSpecError
 from jobs.models import Job, Project
 from jobs.permissions import Actor, Verb, require
 from jobs.templating.find import FoundTemplate, template_named
-from monarch_client.errors import InvalidSpecErrors
+from monarch_client.errors import InvalidSpecErrors, SpecError
+from monarch_client.spec.findings import SpecCode
 
 
 def fill_in(found: FoundTemplate, values: Mapping[str, Any]) -> str:
@@ -18,6 +19,10 @@ def fill_in(found: FoundTemplate, values: Mapping[str, Any]) -> str:
 
     InvalidSpecError names every value that does not fit, at the path `values.NAME`.
     """
+    if found.problem:
+        error = SpecError("parameters", None, SpecCode.BAD_VALUE.value, found.problem)
+        message = f"Template {found.template.name} cannot be run. Correct it and save it again."
+        raise InvalidSpecError(message, errors=[error.to_dict()])
     try:
         text = found.template.filled_in(values)
     except InvalidSpecErrors as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,6 +14,7 @@ from jobs.api.base.authentication import WITH_DRIVERS
 from jobs.api.base.inputs import BulkBody
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
+from jobs.api.jobs.job_views import MAX_KEY_LENGTH, idempotency_key
 from jobs.permissions import require
 from monarch_client.wire.bulk import BulkResult
 
@@ -25,6 +26,14 @@ class JobBulkView(PortalView):
 
     @extend_schema(
         operation_id="job_bulk",
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+                location=OpenApiParameter.HEADER,
+                description="With the same key each job is rerun once, for 24 hours.",
+            )
+        ],
         request=BulkBody,
         responses={200: BulkResult, **problems(400, 401, 403, 404, 415)},
     )
@@ -38,7 +47,8 @@ class JobBulkView(PortalView):
             action,
             body["jobs"],
             dict.fromkeys(body["jobs"], body["priority"]) if "priority" in body else {},
-            body.get("labels", {}),
+            dict.fromkeys(body["jobs"], body["labels"]) if "labels" in body else {},
             drop_deleted=body["drop_deleted"],
+            idempotency_key=idempotency_key(request),
         )
         return answer_with(BulkResult(results=act_on_jobs(self.actor, project, wanted)))

@@ -215,12 +215,21 @@ class JobRerunView(JobView):
 
     @extend_schema(
         operation_id="job_rerun",
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+                location=OpenApiParameter.HEADER,
+                description="The same key gives the same new job again, for 24 hours.",
+            )
+        ],
         request=RerunBody,
         responses={201: Job, **problems(400, 401, 403, 404, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Submit a new job from the same specification."""
-        job = rerun_job(self.actor, self.job(), **self.parsed(RerunBody, request.data))
+        body, key = self.parsed(RerunBody, request.data), idempotency_key(request)
+        job = rerun_job(self.actor, self.job(), **body, idempotency_key=key)
         return self.answer(job.pk, HTTPStatus.CREATED)
 
 

@@ -12,8 +12,9 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.actions.projects.make_project import make_project
+from jobs.actions.sharing.queue_input import InvalidSettingsError
 from jobs.actions.sharing.quotas import Whose, delete_quota, set_quota, set_weight
-from jobs.errors import NotFoundError
+from jobs.errors import ConflictError, NotFoundError
 from jobs.permissions import Actor, require_sharing
 from jobs.readers.project_list import project_list, project_weights
 from jobs.readers.queue_state import QueueState
@@ -47,9 +48,12 @@ def quotas(request: HttpRequest, actor: Actor) -> HttpResponse:
     )
     if request.method == "POST" and form.is_valid():
         whose = Whose(**{key: form.cleaned_data[key] for key in _SCOPE})
-        if not _is_taken(form, rows, whose) and _is_set(actor, form, whose):
-            messages.success(request, "The quota is set.")
-            return redirect("web:admin_quotas")
+        try:
+            if _is_set(actor, form, whose, must_be_new=True):
+                messages.success(request, "The quota is set.")
+                return redirect("web:admin_quotas")
+        except ConflictError:
+            _link_to_quota(form, QueueState(actor).quotas(), whose)
     context = {"tab": "quotas", "rows": rows, "form": form}
     return render_page(request, actor, "administration/quotas.html", context)
 
@@ -132,25 +136,30 @@ def _whose(row: Quota) -> Whose:
     return Whose(row.queue, row.project, row.user, row.kind == "each_person", row.pool)
 
 
-def _is_taken(form: QuotaForm, rows: list[Quota], whose: Whose) -> bool:
-    """Whether a new quota has the scope of another one, to which the form then links."""
+def _link_to_quota(form: QuotaForm, rows: list[Quota], whose: Whose) -> None:
+    """Link from the form of a new quota to the one that its scope has."""
     taken = next((row for row in rows if _whose(row) == whose), None)
     if taken is None:
-        return False
+        form.add_error(None, "This scope had a quota until just now. Try again.")
+        return
     link = format_html(
         'This scope has a quota already. <a href="{}">Change quota {}</a>',
         reverse("web:admin_quota", args=[taken.id]),
         taken.id,
     )
     form.add_error("queue" if taken.queue else "project", link)
-    return True
 
 
-def _is_set(actor: Actor, form: QuotaAmountsForm, whose: Whose) -> bool:
+def _is_set(
+    actor: Actor, form: QuotaAmountsForm, whose: Whose, *, must_be_new: bool = False
+) -> bool:
     # Of a queue, a person or each person there is no nominal share.
-    nominal = form.cleaned_data.get("nominal") or {}
+    caps, nominal = form.cleaned_data["caps"], form.cleaned_data.get("nominal") or {}
     return accepted(
-        form, lambda: set_quota(actor, whose, form.cleaned_data["caps"], nominal), field="caps"
+        form,
+        lambda: set_quota(actor, whose, caps, nominal, must_be_new=must_be_new),
+        refusals=(InvalidSettingsError,),
+        field="caps",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from urllib.parse import parse_qsl, urlencode
@@ -28,8 +29,9 @@ from monarch_client.wire.jobs import Job
 
 # The outcomes of the last action, in the session.
 _LAST = "bulk_outcomes"
-# A job's number; in a request that restores priorities, also its own priority.
-_JOB = re.compile(r"([0-9]{1,18})(?::([0-9]{1,3}))?")
+# A job's number; in a request that restores what was before, also its own priority or labels.
+_JOB = re.compile(r"([0-9]{1,18})(?::(.{1,6000}))?")
+_PRIORITY = re.compile("[0-9]{1,3}")
 _LONGEST_QUERY = 2000
 
 
@@ -107,13 +109,14 @@ class BulkForm(forms.Form):
         required=False, min_value=LOWEST_PRIORITY, max_value=HIGHEST_PRIORITY
     )
     labels = forms.CharField(required=False, max_length=2000)
+    # New for each page that asks: a repeated request reruns no job again.
+    key = forms.CharField(required=False, max_length=100)
     sure = forms.BooleanField(required=False)
 
     def clean_labels(self) -> dict[str, str | None]:
         """Return the changes that the text names."""
-        words = [word.strip() for word in self.cleaned_data["labels"].split(",")]
         try:
-            return changes_in(word for word in words if word)
+            return _changes_in(self.cleaned_data["labels"])
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
 
@@ -136,11 +139,18 @@ def bulk(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _confirm(request, actor, project, action, list(chosen), _complaint(form, chosen))
     priorities = _priorities(action, chosen, values["priority"])
+    labels = _labels(action, chosen, values["labels"])
     wording = WORDINGS[action]
-    is_incomplete = priorities is None or (action == BulkAction.LABEL and not values["labels"])
+    is_incomplete = priorities is None or labels is None
     if is_incomplete or (wording.confirms and not values["sure"]):
         return _confirm(request, actor, project, action, list(chosen))
-    wanted = BulkRequest(action, list(chosen), priorities or {}, values["labels"])
+    wanted = BulkRequest(
+        action,
+        list(chosen),
+        priorities or {},
+        labels or {},
+        idempotency_key=values["key"] or None,
+    )
     outcomes = act_on_jobs(actor, project, wanted)
     request.session[_LAST] = {
         "project": project.pk,
@@ -207,35 +217,52 @@ def _confirm(
         "complaint": complaint,
         "priority": typed.get("priority") or (fit[0].priority if fit else None),
         "labels": typed.get("labels", ""),
+        "key": typed.get("key") or uuid.uuid4().hex,
         "back": _back(project, back),
         "back_query": back,
     }
     return render_page(request, actor, "jobs/bulk.html", context, project=project)
 
 
-def _chosen(fields: QueryDict) -> dict[int, int | None]:
-    """Return the chosen jobs, each with the priority to restore, if any."""
+def _chosen(fields: QueryDict) -> dict[int, str]:
+    """Return the chosen jobs, each with the priority or labels to restore, if any."""
     found = [match for text in fields.getlist("job") if (match := _JOB.fullmatch(text))]
-    rows = [(int(match[1]), int(match[2]) if match[2] else None) for match in found]
-    return dict(rows[:BULK_LIMIT])
+    return dict([(int(match[1]), match[2] or "") for match in found][:BULK_LIMIT])
 
 
 def _priorities(
-    action: BulkAction, chosen: dict[int, int | None], priority: int | None
+    action: BulkAction, chosen: dict[int, str], priority: int | None
 ) -> dict[int, int] | None:
     """Return the priority of each job; None if one is missing."""
     if action != BulkAction.PRIORITIZE:
         return {}
-    wanted = {number: own if priority is None else priority for number, own in chosen.items()}
-    found = {
-        number: each
-        for number, each in wanted.items()
-        if each is not None and LOWEST_PRIORITY <= each <= HIGHEST_PRIORITY
-    }
+    found = {}
+    for number, own in chosen.items():
+        restored = int(own) if priority is None and _PRIORITY.fullmatch(own) else priority
+        if restored is not None and LOWEST_PRIORITY <= restored <= HIGHEST_PRIORITY:
+            found[number] = restored
     return found if len(found) == len(chosen) else None
 
 
-def _complaint(form: BulkForm, chosen: dict[int, int | None]) -> str:
+def _labels(
+    action: BulkAction, chosen: dict[int, str], changes: dict[str, str | None]
+) -> dict[int, dict[str, str | None]] | None:
+    """Return the changes of labels of each job; None if they are missing."""
+    if action != BulkAction.LABEL:
+        return {}
+    try:
+        found = {number: changes or _changes_in(own) for number, own in chosen.items()}
+    except ValueError:
+        return None
+    return found if all(found.values()) else None
+
+
+def _changes_in(text: str) -> dict[str, str | None]:
+    """Return the changes of labels in a list such as "team=rl, draft-". ValueError: none."""
+    return changes_in(word for each in text.split(",") if (word := each.strip()))
+
+
+def _complaint(form: BulkForm, chosen: dict[int, str]) -> str:
     if not chosen:
         return "Select jobs first."
     if "priority" in form.errors:
@@ -246,8 +273,11 @@ def _complaint(form: BulkForm, chosen: dict[int, int | None]) -> str:
 
 
 def _job_value(request: BulkRequest, number: int) -> str:
-    own = request.priorities.get(number)
-    return str(number) if own is None else f"{number}:{own}"
+    if number in request.priorities:
+        return f"{number}:{request.priorities[number]}"
+    changes = request.labels.get(number, {}).items()
+    own = ",".join(f"{name}-" if value is None else f"{name}={value}" for name, value in changes)
+    return f"{number}:{own}" if own else str(number)
 
 
 def _back_query(request: HttpRequest) -> str:

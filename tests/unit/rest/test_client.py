@@ -101,11 +101,12 @@ def test_two_submits_have_two_keys(portal):
     assert first != second
 
 
-def test_a_rerun_whose_answer_was_lost_is_not_repeated(portal):
-    portal.on(f"POST {JOBS}/42/actions/rerun", httpx.ReadError("reset"))
-    with pytest.raises(UnreachableError):
-        portal.client().rerun("rl", 42)
-    assert len(portal.requests) == 1
+def test_a_rerun_whose_answer_was_lost_is_repeated_with_the_same_key(portal):
+    path = f"POST {JOBS}/42/actions/rerun"
+    portal.on(path, httpx.ReadError("reset"), ok(job_json(id=43), 201))
+    assert portal.client().rerun("rl", 42).id == 43
+    first, second = (request.headers["Idempotency-Key"] for request in portal.requests)
+    assert first == second
 
 
 def test_a_rerun_that_never_left_is_repeated(portal):

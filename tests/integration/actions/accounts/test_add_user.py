@@ -6,11 +6,13 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError
 from django.test import Client
 
 from jobs.actions.accounts.add_user import add_user
 from jobs.errors import ConflictError
 from jobs.models import AuditEntry, User
+from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -58,3 +60,9 @@ def test_a_superuser_of_djangos_command_is_in_the_audit_log():
     assert (entry.verb, entry.kind, entry.name) == ("add_user", "user", "root")
     assert entry.after == {"is_superuser": True}
     assert User.objects.get(username="root").is_superuser
+
+
+def test_the_database_refuses_names_that_differ_by_case_alone():
+    make_user("ada")
+    with pytest.raises(IntegrityError, match="one_user_of_a_name"):
+        make_user("ADA")

@@ -7,6 +7,7 @@ from django.db import OperationalError
 
 from jobs.actions.jobs import bulk
 from jobs.actions.jobs.bulk import BulkAction, BulkRequest, act_on_jobs, undo_of
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.hold import hold_job
 from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.errors import PermissionDeniedError
@@ -134,3 +135,50 @@ def test_a_job_whose_lock_is_not_given_is_refused_and_the_others_are_changed(
     locked.update(numbers[:4])
     messages = [outcome.message for outcome in act_on_jobs(maintainer, project, wanted)]
     assert [message.startswith("Not tried") for message in messages] == [False] * 3 + [True] * 3
+
+
+def test_a_repeated_rerun_with_the_same_key_starts_no_second_job(project, maintainer):
+    first, second = (make_job(project, status=JobStatus.FAILED) for _ in range(2))
+
+    def rerun(*jobs, key="k", **fields):
+        numbers = [job.pk for job in jobs]
+        wanted = BulkRequest(BulkAction.RERUN, numbers, idempotency_key=key, **fields)
+        return [(each.new_job, each.code) for each in act_on_jobs(maintainer, project, wanted)]
+
+    made = rerun(first)
+    assert rerun(first, second)[:1] == made
+    assert Job.objects.filter(rerun_of__isnull=False).count() == 2
+    assert rerun(first, key="other") != made
+    assert rerun(first, drop_deleted=True) == [(None, "idempotency_conflict")]
+
+
+def test_an_undo_restores_the_labels_that_each_job_had(project, maintainer):
+    one = make_job(project, labels={"team": "rl", "old": "1"})
+    other, third = make_job(project), make_job(project, labels={"team": "vision"})
+    numbers = [job.pk for job in (one, other, third)]
+    changes = {number: {"team": "vision", "old": None} for number in numbers}
+    wanted = BulkRequest(BulkAction.LABEL, numbers, labels=changes)
+    undo = undo_of(wanted.action, act_on_jobs(maintainer, project, wanted))
+    assert undo.labels == {one.pk: {"team": "rl", "old": "1"}, other.pk: {"team": None}}
+    act_on_jobs(maintainer, project, undo)
+    assert [Job.objects.get(pk=number).labels for number in numbers] == [
+        {"team": "rl", "old": "1"},
+        {},
+        {"team": "vision"},
+    ]
+
+
+def test_a_cancel_after_another_one_during_the_action_changes_nothing(
+    project, maintainer, monkeypatch
+):
+    first, second = (make_job(project, status=JobStatus.RUNNING) for _ in range(2))
+
+    def cancel(actor, job):
+        if job.pk == first.pk:
+            cancel_job(actor, Job.objects.get(pk=second.pk))
+        return cancel_job(actor, job)
+
+    monkeypatch.setattr(bulk, "cancel_job", cancel)
+    wanted = BulkRequest(BulkAction.CANCEL, [first.pk, second.pk])
+    outcomes = act_on_jobs(maintainer, project, wanted)
+    assert [outcome.result for outcome in outcomes] == ["done", "unchanged"]

@@ -77,3 +77,22 @@ def test_only_administrators_save_templates_of_all_projects(project):
     assert admin.get("/templates/grid").json()["source"] == TEMPLATE
     assert_problem(admin.delete("/templates/grid"), 403, "permission_denied")
     assert root.delete("/templates/grid").status_code == 204
+
+
+def test_a_template_that_an_earlier_release_stored_says_what_is_wrong_and_hides_no_other(
+    project, member
+):
+    good = make_template(project)
+    pattern = 'word: {title: Word, default: hello, pattern: "(?=h)[a-z]+"}'
+    source = good.source.replace("word: {title: Word, default: hello}", pattern)
+    make_template(project, "old", source=source)
+    rows = {row["name"]: row["about"] for row in member.get(PATH).json()["results"]}
+    assert rows["grid"] == "Says hello on every node."
+    assert "not a regular expression of RE2" in rows["old"]
+    assert member.get(f"{PATH}/old").json()["source"] == source
+    refused = member.post(f"{PATH}/old/actions/run", {"values": {}})
+    [error] = assert_problem(refused, 422, "invalid_spec")["errors"]
+    assert "RE2" in error["message"]
+    maintainer = caller_for(make_member(project, Role.MAINTAINER))
+    refused = maintainer.send("PUT", f"{PATH}/grid", {"source": source})
+    assert_problem(refused, 422, "invalid_spec")

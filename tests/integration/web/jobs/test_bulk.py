@@ -88,6 +88,21 @@ def test_selected_jobs_are_labeled_and_a_wrong_label_is_explained(member, projec
     assert "write name=value" in text_of(response)
 
 
+def test_labels_are_restored_by_the_undo_and_a_repeated_rerun_is_one_job(maintainer, project):
+    jobs = [make_job(project, labels={"team": "rl"}), make_job(project)]
+    form = {"action": "label", "job": [job.pk for job in jobs], "sure": "yes"}
+    html = maintainer.post(BULK, {**form, "labels": "team=x"}, follow=True).content.decode()
+    restored = [f"{jobs[0].pk}:team=rl", f"{jobs[1].pk}:team-"]
+    assert all(f'value="{value}"' in html for value in restored)
+    maintainer.post(BULK, {"action": "label", "sure": "yes", "job": restored})
+    assert [job.labels for job in Job.objects.order_by("pk")] == [{"team": "rl"}, {}]
+    form = {"action": "rerun", "job": [jobs[0].pk]}
+    key = re.search(r'name="key" value="(\w+)"', maintainer.post(BULK, form).content.decode())[1]
+    for _ in range(2):
+        maintainer.post(BULK, {**form, "sure": "yes", "key": key})
+    assert Job.objects.filter(rerun_of=jobs[0]).count() == 1
+
+
 def test_a_mistake_on_the_confirmation_keeps_the_selection_the_text_and_the_filters(
     maintainer, project
 ):
