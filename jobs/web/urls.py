@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.web.account import settings_pages, sign_in
+from jobs.web.account import notification_pages, settings_pages, sign_in
 from jobs.web.administration import cloud_pages, quota_pages, sharing_pages, user_pages
 from jobs.web.base import live
 from jobs.web.base.palette import palette
@@ -73,6 +73,8 @@ urlpatterns = [
     path("settings/clouds/remove", cloud_pages.remove, name="remove_cloud"),
     path("settings/add-cloud/<slug:kind>", cloud_pages.add, name="add_cloud"),
     path("settings/palette", palette, name="palette"),
+    path("settings/notifications", notification_pages.notifications, name="notifications"),
+    path("settings/notices", notification_pages.notices, name="notices"),
     path("settings/time", settings_pages.time_settings, name="time_settings"),
     path("settings/help/<path:name>", help_pages.page, name="help"),
     path("settings/whats-new", help_pages.whats_new, name="whats_new"),

@@ -63,6 +63,7 @@ _ACCOUNT = (
     ("sessions", "sessions", "Sessions"),
     ("password", "password", "Password"),
     ("time_settings", "time", "Time zone"),
+    ("notifications", "notifications", "Notifications"),
 )
 
 

@@ -24,6 +24,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
     ("get", "palette"): SIGNED_IN,
+    ("get", "notifications"): SIGNED_IN,
+    ("get", "notices"): SIGNED_IN,
     ("get", "schedule_times"): "viewer",
     ("get", "help"): SIGNED_IN,
     ("get", "whats_new"): SIGNED_IN,

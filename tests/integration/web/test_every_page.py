@@ -36,6 +36,7 @@ OWN_PAGES = [
     "/settings/machines",
     "/settings/projects",
     "/settings/sessions",
+    "/settings/notifications",
 ]
 ADMINISTRATION = [
     "/settings/users",

@@ -1,0 +1,35 @@
+// The bell of a job's page: notify of the start and the end of this job.
+import { beginNotices } from "./begin.js";
+import { requestPermission } from "./permission.js";
+import { readChoice, writeChoice } from "./store.js";
+
+let problem = "";
+
+function show() {
+  const bell = document.querySelector("[data-notify]");
+  if (!bell) return;
+  bell.hidden = false;
+  bell.setAttribute("aria-pressed", String(bell.dataset.notify in readChoice().watched));
+  const said = document.querySelector("[data-notify-said]");
+  if (said.textContent !== problem) said.textContent = problem;
+}
+
+document.addEventListener("click", async (event) => {
+  const bell = event.target.closest("[data-notify]");
+  if (!bell) return;
+  const { notify: id, name, phase } = bell.dataset;
+  const isOn = bell.getAttribute("aria-pressed") === "true";
+  problem = isOn ? "" : await requestPermission();
+  const choice = readChoice();
+  if (isOn) delete choice.watched[id];
+  else if (!problem) {
+    choice.watched[id] = { name, href: location.pathname.replace(/(\/jobs\/\d+).*/, "$1") };
+    choice.known[id] ??= phase;
+  }
+  writeChoice(choice);
+  beginNotices();
+  show();
+});
+
+show();
+document.addEventListener("portal:morphed", show);
