@@ -20,12 +20,19 @@ def first_block(document: str, language: str) -> str:
 
 @pytest.mark.monarch
 @pytest.mark.parametrize(
-    ("document", "expected"),
-    [("README.md", "hello from this process"), ("docs/tutorial/first-job.md", "sum: 14")],
+    ("document", "example", "expected"),
+    [
+        ("README.md", "examples/hello", "hello from this process"),
+        ("docs/tutorial/first-job.md", "examples/squares", "sum: 14"),
+    ],
 )
-def test_the_job_in_a_document_runs_as_it_is_printed(portal, tmp_path: Path, document, expected):
-    (tmp_path / "hello.py").write_text(first_block(document, "python"))
-    (tmp_path / "job.yaml").write_text(first_block(document, "yaml"))
+def test_the_job_in_a_document_runs_as_it_is_printed(
+    portal, tmp_path: Path, document, example, expected
+):
+    for name, language in (("hello.py", "python"), ("job.yaml", "yaml")):
+        block = first_block(document, language)
+        assert block == (CHECKOUT / example / name).read_text()
+        (tmp_path / name).write_text(block)
     done = portal.mportal("submit", "-F", "-f", str(tmp_path / "job.yaml"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert expected in done.stdout

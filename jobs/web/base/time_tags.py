@@ -71,12 +71,19 @@ def day(context: Context, moment: datetime | None) -> SafeString | str:
 
 
 @register.simple_tag(takes_context=True)
+def slot(context: Context, moment: datetime) -> SafeString:
+    """Format a time of a schedule for the reader: "Fri, Nov 27, 14:03"."""
+    shown = clock_of(_request(context))
+    return _time("slot", moment, shown.slot(moment), shown)
+
+
+@register.simple_tag(takes_context=True)
 def in_zone(context: Context, moment: datetime | None, zone: str) -> SafeString | str:
     """Format a time of a schedule for the reader, and in the schedule's own zone if it differs."""
     if moment is None:
         return "–"
     shown = clock_of(_request(context))
-    time = _time("slot", moment, shown.slot(moment), shown)
+    time = slot(context, moment)
     if zone == shown.zone or not is_zone(zone):
         return time
     own = Clock(zone, shown.has_half_days).slot(moment)
