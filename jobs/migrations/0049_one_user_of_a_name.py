@@ -18,7 +18,7 @@ def refuse_names_that_differ_by_case(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0047_user_clock'),
+        ('jobs', '0048_attempt_by_end'),
     ]
 
     operations = [
