@@ -24,6 +24,8 @@ PAGES = (
     f"/rl/jobs/{team.RUNNING}/nodes",
     f"/rl/jobs/{team.RUNNING}/spec",
     "/rl/jobs/{after}/graph",
+    "/rl/history?name=ppo-cartpole",
+    f"/rl/compare?jobs={team.FAILED},{team.SUCCEEDED}",
     "/rl/arrays/{array}",
     "/rl/queue",
     "/rl/queue/timeline",

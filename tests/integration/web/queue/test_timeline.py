@@ -122,6 +122,7 @@ def make_many(project, user, size: int) -> None:
     Job.objects.bulk_create(Job(**columns) for _ in range(size // 10))
 
 
+@pytest.mark.slow
 def test_a_thousand_jobs_take_as_many_queries_as_one(
     project, mia, fake, django_assert_max_num_queries
 ):
