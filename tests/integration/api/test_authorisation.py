@@ -37,6 +37,7 @@ ATTEMPT = "attempt token"  # the runner's own door: shown where it is tested
 # The least role for each operation.
 LEAST: dict[tuple[str, str], str] = {
     ("get", "me"): SIGNED_IN,
+    ("patch", "me"): SIGNED_IN,
     ("get", "projects"): SIGNED_IN,
     ("get", "tokens"): SIGNED_IN,
     ("post", "tokens"): SIGNED_IN,
@@ -350,5 +351,6 @@ def test_without_signing_in_only_the_public_is_there(anonymous):
 
 def test_methods_that_nothing_has_are_refused(member):
     for method in ("put", "patch"):
-        for name in ("jobs", "tokens", "me"):
+        for name in ("jobs", "tokens"):
             assert call(member, (method, name), "rl", 1) == WRONG_METHOD, (method, name)
+    assert call(member, ("put", "me"), "rl", 1) == WRONG_METHOD
