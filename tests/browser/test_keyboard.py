@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from jobs.models import Job
 from jobs.statuses import JobStatus
 from tests.browser.editors import CodeEditor
-from tests.factories import make_job
+from tests.factories import make_job, make_template
 
 
 def focused(page):
@@ -47,6 +47,24 @@ def test_from_the_table_over_a_submit_to_a_cancelled_job(page, project):
     page.keyboard.press("Enter")
     page.get_by_text("Cancelled by ada.").first.wait_for()
     assert Job.objects.get().status == JobStatus.CANCELLED
+
+
+def test_the_form_of_a_template_is_filled_in_and_submitted(page, project):
+    make_template(project)
+    page.goto("/rl/templates")
+    tab_to(page, "Hello on several nodes")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rl/templates/grid")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.labels?.[0]?.innerText") == "Nodes":
+            break
+    page.keyboard.press("Control+a")
+    page.keyboard.type("3")
+    tab_to(page, "Submit")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
+    assert Job.objects.get().num_nodes == 3
 
 
 def test_every_stop_of_the_tab_key_can_be_seen(page, project, ada):
