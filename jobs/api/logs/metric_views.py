@@ -17,21 +17,21 @@ from jobs.readers.program_metrics import SeriesChoice, program_metrics
 from monarch_client.wire.metrics import Hosts, ProgramMetrics
 
 
-def _numbers() -> serializers.ListField:
-    return serializers.ListField(child=serializers.FloatField(allow_null=True))
-
-
-class MetricsQuery(AttemptQuery):
-    """The attempt, and the host whose history to return."""
-
-    rank = serializers.IntegerField(
+def _rank(help_text: str) -> serializers.IntegerField:
+    return serializers.IntegerField(
         required=False,
         allow_null=True,
         default=None,
         min_value=0,
         max_value=2**31 - 1,
-        help_text="The host whose history is wanted.",
+        help_text=help_text,
     )
+
+
+class MetricsQuery(AttemptQuery):
+    """The attempt, and the host whose history to return."""
+
+    rank = _rank("The host whose history is wanted.")
 
 
 class MetricsView(PortalView):
@@ -59,14 +59,7 @@ class ProgramMetricsQuery(AttemptQuery):
         max_length=64,
         help_text="The metric whose history is wanted.",
     )
-    rank = serializers.IntegerField(
-        required=False,
-        allow_null=True,
-        default=None,
-        min_value=0,
-        max_value=2**31 - 1,
-        help_text="Only this rank.",
-    )
+    rank = _rank("Only this rank.")
 
 
 class ProgramMetricsView(PortalView):
