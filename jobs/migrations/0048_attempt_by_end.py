@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0048_one_user_of_a_name"),
+        ("jobs", "0047_user_clock"),
     ]
 
     operations = [
