@@ -6,6 +6,7 @@ script finds their buttons.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -25,7 +26,8 @@ def palette(request: HttpRequest, actor: Actor) -> HttpResponse:
     """Render the dialog and its entries; `project` is that of the page."""
     slug = request.GET.get("project")
     frame = frame_of(request, actor, project_for(actor, slug) if slug else None)
-    context = {"entries": _entries(frame), "project": frame.project, "jobs": _jobs(frame)}
+    entries = json.dumps(_entries(frame))
+    context = {"entries": entries, "project": frame.project, "jobs": _jobs(frame)}
     return render(request, "_palette.html", context)
 
 

@@ -8,7 +8,7 @@ from jobs.actions.jobs.submit import check_spec
 from jobs.models import Job
 from jobs.web.jobs.examples import EXAMPLES
 from jobs.web.jobs.spec_form import spec_fields
-from tests.factories import make_actor, make_job, make_project
+from tests.factories import make_actor, make_job, make_project, set_default_queue
 from tests.integration.web.conftest import SOURCE, text_of
 
 PATH = "/rl/jobs/new"
@@ -67,6 +67,7 @@ def test_the_editor_completes_the_names_that_its_reader_may_see(project, member,
     project.secrets.create(name="HF_TOKEN", ciphertext=b"-")
     make_project("other").secrets.create(name="OTHER", ciphertext=b"-")
     make_job(project, name="earlier")
+    set_default_queue()
     found = member.get("/rl/jobs/editor-words").json()
     names = found["names"]
     assert (names["queues"], names["jobs"], names["secrets"]) == (

@@ -2,7 +2,7 @@
 const FOUND_JOBS = 8;
 
 export function pageEntries() {
-  return JSON.parse(document.getElementById("palette-entries").textContent);
+  return JSON.parse(document.getElementById("palette").dataset.entries);
 }
 
 function textOf(element) {
