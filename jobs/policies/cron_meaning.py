@@ -12,15 +12,21 @@ from functools import lru_cache
 from cron_descriptor import ExpressionDescriptor, FormatError, Options
 from cron_descriptor.Exception import MissingFieldError, WrongArgumentError
 
-from jobs.policies.timetables import in_full
+from jobs.policies.timetables import has_single_step, in_full
 
+# Of a day in a month, such as `5L` or `2#1`; months and weekdays have names with an L, too.
+_POSITION = re.compile(r"#|\dL|\bLW?\b", re.IGNORECASE)
 _EVERY_DAYS = re.compile(r"\*/(\d+)")
 
 
 @lru_cache(maxsize=1000)
 def meaning_of(cron: str) -> str:
     """Return the meaning of a valid expression; empty if the library has none for it."""
-    minute, hour, day, month, weekday = in_full(cron).split()
+    fields = in_full(cron).split()
+    # The library describes these falsely: "every 90 minutes", or two positions in a month as one.
+    if has_single_step(cron) or any("," in each and _POSITION.search(each) for each in fields):
+        return ""
+    minute, hour, day, month, weekday = fields
     try:
         time = _descriptor(f"{minute} {hour} * * *").get_full_description()
         months = _descriptor(f"0 0 1 {month} *").get_month_description()

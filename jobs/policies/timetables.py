@@ -187,17 +187,31 @@ def remarks(cron: str) -> list[str]:
     return found
 
 
+def has_single_step(cron: str) -> bool:
+    """Whether a step in a valid expression is so long that it fits one value of its field."""
+    return any(
+        "/" in part and _count_of(position, part) == 1
+        for position, text in enumerate(in_full(cron).split())
+        for part in text.split(",")
+    )
+
+
+def _count_of(position: int, part: str) -> int:
+    """Count the values of a field that a part of it fits."""
+    _, values, _ = _FIELDS[position]
+    alone = CronSim(" ".join("*" if i != position else part for i in range(FIELDS)), _ANY_TIME)
+    found = getattr(alone, values)
+    return len({each % WEEKDAYS for each in found} if values == "weekdays" else found)
+
+
 def _about_step(place: int, part: str) -> str:
     """Return a remark if the step in `part` of field `place` yields uneven intervals."""
     base, _, step = part.partition("/")
     if not step:
         return ""
-    name, values, period = _FIELDS[place]
-    alone = CronSim(" ".join("*" if i != place else part for i in range(FIELDS)), _ANY_TIME)
-    found = getattr(alone, values)
-    count = len({each % WEEKDAYS for each in found} if values == "weekdays" else found)
+    name, _, period = _FIELDS[place]
     anew = f"steps begin anew with each {period}"
-    if count == 1:
+    if _count_of(place, part) == 1:
         return (
             f"{part} in the {name} field fits one {name} only: {anew}. For longer intervals, list "
             "the times one by one."

@@ -26,6 +26,12 @@ def test_an_expression_is_described_with_the_days_on_which_it_comes() -> None:
             ("0 12 */2 * *", "At 12:00, every 2 days from day 1 of the month"),
             ("0 0 L * *", "At 00:00, on the last day of the month"),
             ("0 0 * * 1#2", "At 00:00, on the second Monday of the month"),
+            ("0 0 * jul,aug mon", "At 00:00, on Monday, in July and August"),
+            # None is better than a false one.
+            ("*/90 * * * *", ""),
+            ("0 0 1 */13 *", ""),
+            ("0 0 * * 2L,3#2", ""),
+            ("0 0 15,L * *", ""),
         ],
         check,
     )
