@@ -30,7 +30,7 @@ def _headline(context: TaskContext, *, is_over: bool) -> str:
         state = ", which is silent"
     where = f"rank {context.rank}"
     if context.machine:
-        where = f"{context.machine}, outside of the job"
+        where = f"{one_line(context.machine)}, outside of the job"
     who = f"Tasks of {where}, process {context.pid}{state}"
     return f"{who}: {context.objects} objects, reported {age(context.at)} ago"
 
