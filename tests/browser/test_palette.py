@@ -43,6 +43,11 @@ def test_a_job_is_found_by_a_part_of_its_name_or_its_number_and_is_recent_then(p
     first = page.locator("#palette [role=group]").first
     expect(first).to_contain_text("Recent")
     expect(first.get_by_role("option").first).to_contain_text("llama-1-sft")
+    # The palette was closed before: nothing opens.
+    page.keyboard.insert_text(f"#{jobs[0].pk}")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    opened(page)
     # Enter before the answer has come runs what the answer has.
     page.keyboard.insert_text(f"#{jobs[2].pk}")
     page.keyboard.press("Enter")

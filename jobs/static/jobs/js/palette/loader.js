@@ -14,7 +14,8 @@ async function open() {
 }
 
 document.addEventListener("keydown", (event) => {
-  const isKey = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+  // An event of the browser's own form filling has no key.
+  const isKey = event.key?.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
   if (!button || !isKey || event.shiftKey || event.altKey || event.defaultPrevented) return;
   // A shell uses the key itself, and another dialog comes first.
   if (event.target.closest?.("#terminal")) return;

@@ -39,7 +39,7 @@ class Palette {
     this.results = new Results(document.getElementById("palette-list"), this.query, this.#run.bind(this));
     this.query.addEventListener("input", () => this.#typed());
     this.query.addEventListener("keydown", (event) => this.#pressed(event));
-    dialog.addEventListener("close", () => this.aborter?.abort());
+    dialog.addEventListener("close", () => this.#stop());
   }
 
   toggle() {
@@ -51,11 +51,17 @@ class Palette {
     this.query.focus();
   }
 
-  #typed() {
+  // No search goes on, and none opens what it finds.
+  #stop() {
     clearTimeout(this.typing);
     this.aborter?.abort();
+    this.isAwaited = false;
+  }
+
+  #typed() {
+    this.#stop();
     this.jobs = [];
-    this.isMoved = this.isAwaited = false;
+    this.isMoved = false;
     this.problem = "";
     this.isSearching = Boolean(this.query.value.trim() && this.dialog.dataset.jobs);
     if (this.isSearching) this.typing = setTimeout(() => this.#search(), TYPING_MS);
@@ -91,6 +97,8 @@ class Palette {
   }
 
   #pressed(event) {
+    // These keys choose and confirm letters of an input method.
+    if (event.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       event.preventDefault();
