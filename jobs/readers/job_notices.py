@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from django.db.models import Q
+from django.db.models import Case, Q, When
 
 from jobs.ground import clock
 from jobs.models import Job
@@ -32,13 +32,16 @@ class JobNotice:
 
 def job_notices(actor: Actor, watched: Iterable[int], *, own: bool) -> list[JobNotice]:
     """Return the watched jobs that the actor may see; with `own` also theirs that are not over."""
-    wanted = Q(pk__in=list(watched)[:MOST_WATCHED])
+    visible = Job.objects.filter(project__in=projects_of(actor)).select_related("project")
+    jobs = visible.only("name", "status", "project__slug")
+    found = {job.pk: job for job in jobs.filter(pk__in=list(watched)[:MOST_WATCHED])}
     if own:
         lately = Q(ended_at__isnull=True) | Q(ended_at__gte=clock.now() - LATELY)
-        wanted |= Q(submitted_by=actor.user) & lately
-    jobs = Job.objects.filter(wanted, project__in=projects_of(actor)).select_related("project")
-    only = ("name", "status", "project__slug")
-    return [_notice(job) for job in jobs.only(*only).order_by("-pk")[: MOST_OWN + MOST_WATCHED]]
+        theirs = jobs.filter(lately, submitted_by=actor.user)
+        # There may be thousands of queued jobs, about which there is no notice.
+        queued_last = Case(When(status=JobStatus.QUEUED, then=1), default=0)
+        found |= {job.pk: job for job in theirs.order_by(queued_last, "-pk")[:MOST_OWN]}
+    return [_notice(job) for job in found.values()]
 
 
 def _notice(job: Job) -> JobNotice:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from jobs.statuses import JobStatus
 from tests.browser.test_accessibility import LOOKS, assert_fine
@@ -68,6 +68,48 @@ def test_the_own_jobs_notify_from_any_page_but_not_of_what_was_before(allowed, p
     move(old, JobStatus.SUCCEEDED)
     assert eventually(lambda: noted_in(tab))
     assert noted_in(tab) == [f"old #{old.pk} has ended"]
+
+
+def test_a_job_notifies_also_on_the_page_of_a_job_whose_number_begins_like_it_and_deleted_ones_go(
+    page, project, ada
+):
+    page.context.grant_permissions(["notifications"])
+    page.context.add_init_script(NOTED.replace('"hidden", { get: () => true }', '"hidden", {}'))
+    jobs = [make_job(project, pk=pk, name="ppo", submitted_by=ada) for pk in (700, 7001, 701)]
+    for job in jobs[::2]:
+        page.goto(f"/rl/jobs/{job.pk}")
+        page.get_by_role("button", name="Notify me").click()
+    jobs[2].delete()
+    page.goto("/rl/jobs/7001")
+    page.locator("#log-state[data-state=live]").wait_for()
+    page.bring_to_front()
+    for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
+        move(jobs[0], status)
+    assert eventually(lambda: noted_in(page) == ["ppo #700 has started"])
+    page.goto("/settings/notifications")
+    expect(page.get_by_role("listitem").filter(has_text="ppo #")).to_have_count(1)
+
+
+def test_the_jobs_before_the_choice_are_no_news_though_an_answer_is_under_way(
+    allowed, project, ada
+):
+    watched = make_job(project, name="watched", submitted_by=ada)
+    make_job(project, name="old", status=JobStatus.RUNNING, submitted_by=ada)
+    tab = allowed[0]
+    tab.goto(f"/rl/jobs/{watched.pk}")
+    tab.get_by_role("button", name="Notify me").click()
+    held: list[Route] = []
+    tab.route("**/settings/notices?*own=", lambda route: held.append(route))  # noqa: PLW0108 - of Playwright
+    tab.goto("/settings/notifications")
+    assert eventually(lambda: tab.evaluate("document.title") and held)
+    tab.get_by_label("Notify me when one of my jobs starts or ends").check()
+    held[0].continue_()
+    with tab.expect_response(re.compile("/settings/notices.*own=1")):
+        pass
+    for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
+        move(watched, status)
+    assert eventually(lambda: tab.evaluate("noted"))
+    assert noted_in(tab) == [f"watched #{watched.pk} has started"]
 
 
 def test_without_permission_the_page_says_so_and_nothing_is_chosen(page, faults, project, ada):

@@ -31,7 +31,8 @@ def notices(request: HttpRequest, actor: Actor) -> HttpResponse:
     words = request.GET.get("jobs", "").split(",")
     watched = [int(word) for word in words if word.isdecimal() and len(word) <= ID_DIGITS]
     found = job_notices(actor, watched, own=bool(request.GET.get("own")))
-    return JsonResponse({"jobs": [_with_address(each) for each in found]})
+    jobs = [_with_address(each) for each in found]
+    return JsonResponse({"user": actor.user.get_username(), "jobs": jobs})
 
 
 def _with_address(notice: JobNotice) -> dict[str, object]:

@@ -33,3 +33,15 @@ def test_watched_jobs_and_own_ones_that_are_not_long_over_but_none_of_other_proj
 
     assert phases(own=False) == {watched.pk: "running"}
     assert phases(own=True) == {watched.pk: "running", own.pk: "waiting", ended.pk: "ended"}
+
+
+def test_thousands_of_queued_jobs_hide_neither_watched_ones_nor_those_that_run(monkeypatch):
+    monkeypatch.setattr("jobs.readers.job_notices.MOST_OWN", 2)
+    monkeypatch.setattr("jobs.readers.job_notices.MOST_WATCHED", 1)
+    project = make_project("rl")
+    ada = make_member(project, Role.MEMBER, username="ada")
+    watched = make_job(project)
+    runs = make_job(project, submitted_by=ada, status=JobStatus.RUNNING)
+    queued = [make_job(project, submitted_by=ada) for _ in range(4)]
+    found = {each.id for each in job_notices(Actor(user=ada), [watched.pk], own=True)}
+    assert found == {watched.pk, runs.pk, queued[-1].pk}

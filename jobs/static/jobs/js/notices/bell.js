@@ -1,8 +1,9 @@
 // The bell of a job's page: notify of the start and the end of this job.
 import { beginNotices } from "./begin.js";
 import { requestPermission } from "./permission.js";
-import { readChoice, writeChoice } from "./store.js";
+import { MOST_WATCHED, readChoice, writeChoice } from "./store.js";
 
+const FULL = `This browser watches ${MOST_WATCHED} jobs, the most. Stop watching one under Notifications.`;
 let problem = "";
 
 function show() {
@@ -21,6 +22,7 @@ document.addEventListener("click", async (event) => {
   const isOn = bell.getAttribute("aria-pressed") === "true";
   problem = isOn ? "" : await requestPermission();
   const choice = readChoice();
+  if (!isOn && Object.keys(choice.watched).length >= MOST_WATCHED) problem ||= FULL;
   if (isOn) delete choice.watched[id];
   else if (!problem) {
     choice.watched[id] = { name, href: location.pathname.replace(/(\/jobs\/\d+).*/, "$1") };

@@ -1,7 +1,10 @@
 // What this browser notifies its user about: {own, watched: {id: {name, href}}, known: {id: phase}}.
 // `known` has how the jobs were when they were looked at last.
-const account = document.querySelector("[data-signed-in] summary")?.textContent.trim();
+export const account = document.querySelector("[data-signed-in] summary")?.textContent.trim();
 export const NAME = `notices ${account}`;
+
+// As MOST_WATCHED in job_notices.py.
+export const MOST_WATCHED = 50;
 
 export function readChoice() {
   try {

@@ -1,7 +1,7 @@
 // Notifies of jobs that started or ended, each once: of all tabs of the portal one looks at the jobs,
 // every few seconds and when a live part of its page changed.
 import { isAllowed } from "./permission.js";
-import { isWanted, NAME, readChoice, writeChoice } from "./store.js";
+import { account, isWanted, NAME, readChoice, writeChoice } from "./store.js";
 
 const PACE_MS = 10000;
 const GAP_MS = 2000;
@@ -36,24 +36,30 @@ async function look(address) {
   try {
     const query = { jobs: Object.keys(choice.watched).join(","), own: choice.own ? "1" : "" };
     const answer = await fetch(`${address}?${new URLSearchParams(query)}`, { redirect: "manual" });
-    if (answer.ok) take((await answer.json()).jobs);
+    if (answer.ok) take(await answer.json(), choice);
   } catch {
     // The portal is away, which the page shows; the next time comes soon.
   }
   isLooking = false;
 }
 
-function take(jobs) {
+// `requested`: the choice for which the answer was requested.
+function take({ user, jobs }, requested) {
+  // Another tab has signed in as someone else.
+  if (user !== account) return;
   // What was chosen while the answer was under way stays.
   const choice = readChoice();
   const changed = jobs.filter((job) => isNews(choice, job));
   const before = choice.known;
-  choice.known = {};
+  const found = new Set(jobs.map(({ id }) => String(id)));
+  // A watched job that is not in the answer was deleted, or is in a project that the user left.
+  for (const id of Object.keys(requested.watched)) if (!found.has(id)) delete choice.watched[id];
+  choice.known = Object.fromEntries(Object.entries(before).filter(([id]) => id in choice.watched));
   for (const { id, phase } of jobs) {
     choice.known[id] = isLater(phase, before[id]) ? phase : before[id];
     if (phase === "ended") delete choice.watched[id];
   }
-  choice.isBegun = choice.own;
+  choice.isBegun = requested.own && choice.own;
   writeChoice(choice);
   changed.forEach(notify);
 }
@@ -69,8 +75,8 @@ function isLater(phase, known) {
 }
 
 function notify(job) {
-  const isSeen = !document.hidden && document.hasFocus() && location.pathname.startsWith(job.href);
-  if (isSeen) return;
+  const isOfJob = `${location.pathname}/`.startsWith(`${job.href}/`);
+  if (isOfJob && !document.hidden && document.hasFocus()) return;
   const note = new Notification(`${job.name} #${job.id} ${SAID[job.phase]}`, {
     body: `${job.status_label}, project ${job.project}`,
     tag: `portal-job-${job.id}-${job.phase}`,
