@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -36,7 +36,7 @@ from bench.ray_peer import free_port
 from bench.traffic import Traffic
 
 ROUNDS, JOBS = 5, 5
-LIMIT_S, PATIENCE_MS = 120.0, 60_000
+LIMIT_S, STOP_LIMIT_S, PATIENCE_MS = 120.0, 30.0, 60_000
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -170,8 +170,11 @@ def skypilot() -> Iterator[dict[str, View]]:
             _until(lambda: _answers(f"{url}/api/health"))
             yield {"list": View("skypilot", f"{url}/dashboard/clusters", "No active clusters")}
         finally:
-            os.killpg(server.pid, signal.SIGTERM)
-            server.wait()
+            server.terminate()
+            server.wait(STOP_LIMIT_S)
+            # Its executors ignore SIGTERM.
+            with suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)
 
 
 def _answers(url: str) -> bool:
