@@ -57,10 +57,10 @@ for number, line in enumerate(sys.stdin):
 
 
 class Network:
-    """The way from ssh to its server. It can be cut: with notice, or so that bytes vanish."""
+    """The way to a server, such as that of ssh. A cut is with notice, or bytes do not pass."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._address = (host, port)
         self._is_open, self._is_silent = threading.Event(), False
         self._is_open.set()
         self.proxy = TcpProxy(self._dial, lambda: self._look)
@@ -80,7 +80,7 @@ class Network:
     def _dial(self) -> socket.socket:
         if not self._is_open.is_set() and not self._is_silent:
             raise ConnectionRefusedError
-        return socket.create_connection(("127.0.0.1", self._port), timeout=10)
+        return socket.create_connection(self._address, timeout=10)
 
     def _look(self, _from_client: bool, _data: bytes) -> bool:
         self._is_open.wait()

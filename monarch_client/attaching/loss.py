@@ -33,6 +33,8 @@ class LossAlarm:
         self._is_closed = threading.Event()
         self._former: object = None
         self._is_armed = threading.current_thread() is threading.main_thread()
+        global _latest  # noqa: PLW0603 - Monarch has one client a process
+        _latest = self
         if self._is_armed:
             self._former = signal.signal(SIGNAL, self._handle)
             # Before Monarch's own end, which may wait for workers that are lost.
@@ -42,6 +44,11 @@ class LossAlarm:
     def error(self) -> Exception | None:
         """The loss that was reported."""
         return self._error
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the way to the workers was lost, or is no longer watched."""
+        return self._error is not None or self._is_closed.is_set()
 
     def report(self, error: Exception) -> None:
         """Raise `error` from now on wherever the main thread waits for Monarch.
@@ -77,6 +84,14 @@ class LossAlarm:
             raise error.with_traceback(None)
         if callable(self._former):
             self._former(number, frame)
+
+
+_latest: LossAlarm | None = None
+
+
+def current_alarm() -> LossAlarm | None:
+    """Return the alarm of the workers to which this process is attached; None: it is not."""
+    return None if _latest is None or _latest.is_over else _latest
 
 
 def is_waiting(frame: FrameType | None) -> bool:

@@ -59,6 +59,7 @@ class Relay:
         self._rank = rank
         self._port = port
         self._reports: list[Operation] = []
+        self._driver_silence_s = settings.driver_silence_s
         self._driver = Silence(time.monotonic())
         self._loop = Loop(self._report, self._fail)
         self._objects = HostObjects(settings.object_store_bytes, settings.spill_directory)
@@ -68,7 +69,7 @@ class Relay:
             batches.DISCARD: store.discard,
             batches.FORGET_COPY: store.forget_copy,
         }
-        self._parts = PartReader(self._want)
+        self._parts = PartReader(self._want, settings.driver_silence_s)
         self._part_server = PartServer(self._objects.store)
         self.address = self._objects.join_others(own_host(), settings.secret, self._parts.read)
         # No driver on this node has the number of this process.
@@ -158,7 +159,7 @@ class Relay:
             self._port.send((self._rank, batches.encoded(reports)))
 
     def _beat(self) -> None:
-        if self._driver.lasts(time.monotonic()) > batches.AGENT_WAITS_S:
+        if self._driver.lasts(time.monotonic()) > self._driver_silence_s:
             # The driver has ended without a word; executors end with this process.
             if self.summary:
                 self.summary.end()

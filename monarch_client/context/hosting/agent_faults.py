@@ -18,20 +18,24 @@ class AgentFaults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._names: set[str] = set()
+        self._reports: dict[str, Callable[[], None]] = {}
         self._hook: Callable[[Any], None] | None = None
         self._former: Callable[[Any], None]
 
-    def ignore(self, monarch_actor: Any, name: str) -> None:
-        """Ignore the faults of meshes that have this name, which is unique, in theirs."""
+    def take(self, monarch_actor: Any, name: str, report: Callable[[], None]) -> None:
+        """Call `report` for the faults of meshes that have this name, which is unique, in theirs.
+
+        They do not reach the program's hook.
+        """
         with self._lock:
-            self._names.add(name)
+            self._reports[name] = report
             former = monarch_actor.unhandled_fault_hook
             if former is self._hook:
                 return
 
             def handle(failure: Any) -> None:
-                if self._has(f"{failure.mesh_name} {failure}"):
+                if report := self._report_of(f"{failure.mesh_name} {failure}"):
+                    report()
                     log.info("An agent of a task context has ended: %s", failure.mesh_name)
                 else:
                     former(failure)
@@ -40,16 +44,16 @@ class AgentFaults:
             monarch_actor.unhandled_fault_hook = handle
 
     def restore(self, monarch_actor: Any, name: str) -> None:
-        """Ignore a name's faults no longer; after the last name, restore the program's hook."""
+        """Take a name's faults no longer; after the last name, restore the program's hook."""
         with self._lock:
-            self._names.discard(name)
-            if not self._names and monarch_actor.unhandled_fault_hook is self._hook:
+            self._reports.pop(name, None)
+            if not self._reports and monarch_actor.unhandled_fault_hook is self._hook:
                 monarch_actor.unhandled_fault_hook = self._former
                 self._hook = None
 
-    def _has(self, text: str) -> bool:
+    def _report_of(self, text: str) -> Callable[[], None] | None:
         with self._lock:
-            return any(name in text for name in self._names)
+            return next((report for name, report in self._reports.items() if name in text), None)
 
 
 # Monarch has one hook for a process.

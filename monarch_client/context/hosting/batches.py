@@ -17,7 +17,8 @@ CALLS, ENDED, REQUEST, DISCONNECTED, CLOSED, WANTED, PART = range(7)
 Operation = tuple[int, int, bytes]
 
 BEAT_S = 0.5
-# A driver without a sign of life for so long is lost to an agent, and the reverse.
+# A driver without a sign of life for so long is lost to an agent, and the reverse. Within the job:
+# see `reach` for other drivers.
 AGENT_WAITS_S = 8.0
 DRIVER_WAITS_S = 3.0
 _encoder = msgspec.msgpack.Encoder()
@@ -42,6 +43,8 @@ class AgentSettings(msgspec.Struct):
     secret: str
     object_store_bytes: int | None = None
     spill_directory: str | None = None
+    # How long the driver may be silent.
+    driver_silence_s: float = AGENT_WAITS_S
 
 
 def encoded(operations: list[Operation]) -> bytes:

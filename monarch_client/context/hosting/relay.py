@@ -47,8 +47,10 @@ _decode_part = msgspec.msgpack.Decoder(Part).decode
 class PartReader:
     """The reads of this host, each of which waits for its answer."""
 
-    def __init__(self, send: Callable[[int, bytes], None]) -> None:
+    def __init__(self, send: Callable[[int, bytes], None], silence_s: float) -> None:
+        """Send reads with `send`. `silence_s`: how long the network may be away."""
         self._send = send
+        self._wait_s = max(_WAIT_S, silence_s)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, SimpleQueue[Part]] = {}
 
@@ -58,9 +60,9 @@ class PartReader:
         self._waiting[number] = answers
         try:
             self._send(number, _encode(Range(source, object_id, offset)))
-            part = answers.get(timeout=_WAIT_S)
+            part = answers.get(timeout=self._wait_s)
         except Empty as error:
-            raise TimeoutError(f"it has been silent for {_WAIT_S:g} s") from error
+            raise TimeoutError(f"it has been silent for {self._wait_s:g} s") from error
         finally:
             del self._waiting[number]
         if part.error:

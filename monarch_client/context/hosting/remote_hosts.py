@@ -19,6 +19,7 @@ from monarch_client.context.hosting.addresses import own_host
 from monarch_client.context.hosting.agent_faults import AGENT_FAULTS
 from monarch_client.context.hosting.batches import AgentSettings, Description, Operation, Silence
 from monarch_client.context.hosting.loop import Loop
+from monarch_client.context.hosting.reach import Reach
 from monarch_client.context.hosting.relay import DRIVER, PartReader, PartServer, Router
 from monarch_client.context.objects import HostObjects
 
@@ -170,7 +171,9 @@ class RemoteHosts:
         self._has_ended = False
         # Part of all names on the hosts: what has it in a report of Monarch is an agent's.
         self._name = f"task_context_{secrets.token_hex(8)}"
-        AGENT_FAULTS.ignore(monarch.actor, self._name)
+        self._reach = Reach()
+        settings = msgspec.structs.replace(settings, driver_silence_s=self._reach.driver_silence_s)
+        AGENT_FAULTS.take(monarch.actor, self._name, self._reach.note_fault)
         self._port, self._receiver = monarch.actor.Channel.open()
         encoded = msgspec.msgpack.encode(settings)
         self._procs, agents = _spawned_agents(mesh, self._name, self._port, encoded)
@@ -180,7 +183,7 @@ class RemoteHosts:
         for host in self.hosts:
             host.router = self._router
             self._router.add_host(host.description.name, host)
-        self._parts = PartReader(self._want)
+        self._parts = PartReader(self._want, settings.driver_silence_s)
         self._address = objects.join_others(own_host(), settings.secret, self._parts.read)
         self._threads = [
             threading.Thread(target=target, daemon=True, name=f"task context: {name}")
@@ -246,7 +249,7 @@ class RemoteHosts:
         """Report hosts whose agents are silent."""
         for host in self.hosts:
             silent_s = host.silence.lasts(time.monotonic())
-            if silent_s > batches.DRIVER_WAITS_S and not (host.is_lost or host.is_closed):
+            if silent_s > self._reach.host_silence_s() and not (host.is_lost or host.is_closed):
                 host.is_lost = True
                 # The thread that receives looks whether this was the last host.
                 self._port.send((_OWN_RANK, b""))
