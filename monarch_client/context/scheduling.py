@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from monarch_client.context.amounts import Amounts, Shape
+from monarch_client.context.amounts import GPU, UNIT, Amounts, Shape
 from monarch_client.context.errors import InfeasibleError
 from monarch_client.context.hosts import Host, refusal
 
@@ -54,6 +54,11 @@ class Allocation:
     is_solo: bool = False
     is_paused: bool = False
     is_recalled: bool = False
+
+    @property
+    def shares_gpu(self) -> bool:
+        """Whether it has a part of a GPU, whose other parts others have."""
+        return 0 < dict(self.shape).get(GPU, 0) < UNIT
 
 
 @dataclass(slots=True)

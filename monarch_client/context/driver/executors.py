@@ -146,7 +146,8 @@ class ExecutorPool:
         idle = host.idle.get(kind)
         if idle and not fresh:
             executor = idle.pop()
-            self._free_gpus(host, allocation.devices, kept=kind)
+            # Processes with a part of a GPU each share it; beside a whole one no other is kept.
+            self._free_gpus(host, allocation.devices, kept=kind if allocation.shares_gpu else None)
         else:
             self._free_gpus(host, allocation.devices)
             self._made += 1

@@ -66,6 +66,32 @@ def test_the_process_of_an_ended_task_leaves_its_gpus_to_the_next_process(
     assert eventually(lambda: not Path(f"/proc/{ended}").exists())
 
 
+def test_the_processes_that_shared_a_gpu_leave_it_to_the_task_that_gets_it_whole(
+    tmp_path: Path,
+) -> None:
+    def meet(own: str, other: str) -> int:
+        import os
+        import time
+        from pathlib import Path
+
+        Path(own).touch()
+        while not Path(other).exists():
+            time.sleep(0.01)
+        return os.getpid()
+
+    both = [str(tmp_path / name) for name in "ab"]
+    half = TaskOptions(resources={"GPU": 0.5})
+    with JobContext(resources={"CPU": 4, "GPU": 1}) as context:
+        tasks = [
+            context.create_task(meet, args=paths, options=half) for paths in (both, both[::-1])
+        ]
+        shared = set(context.get(tasks, timeout=60))
+        assert len(shared) == 2
+        whole = context.create_task(os.getpid, options=TaskOptions(resources={"GPU": 1}))
+        ended = shared - {context.get(whole, timeout=60)}
+        assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in ended))
+
+
 def test_what_no_host_can_fit_is_refused_with_the_amount_and_the_largest(
     context: JobContext,
 ) -> None:
