@@ -134,3 +134,11 @@ def test_a_thousand_jobs_take_as_many_queries_as_one(
         taken_s = time.thread_time() - began_s
     assert page.count('class="bar-of"') > 1000 and "more jobs." in page
     assert taken_s < 1.0
+
+
+def test_the_page_says_that_older_attempts_are_left_out(project, mia, fake, monkeypatch):
+    monkeypatch.setattr("jobs.readers.timeline.MOST_ATTEMPTS", 2)
+    for minutes in (30, 20, 10):
+        run(make_job(project, status=JobStatus.RUNNING), minutes)
+    page = mia.get("/rl/queue/timeline").content.decode()
+    assert "Older attempts are left out." in page
