@@ -31,7 +31,7 @@ ID_DIGITS = 18
 _GRAM = 3
 _LONGEST_S = 100 * 366 * 86_400
 _CLOCKS_DIFFER = timedelta(hours=1)
-_NO_NUMBER = 2**62  # above those of all jobs
+_LATEST = datetime.max.replace(tzinfo=timezone.utc) - _CLOCKS_DIFFER
 
 REASONS = {
     **dict(WaitReason.choices),
@@ -94,11 +94,11 @@ def moment_in(text: str) -> datetime | None:
         return clock.now() - timedelta(seconds=min(seconds, _LONGEST_S))
     try:
         moment = parse_datetime(text)
-    except ValueError:
+        if moment is None or moment.tzinfo is None:
+            return moment and moment.replace(tzinfo=timezone.utc)
+        return moment.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
         return None
-    if moment is None:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
 def matching_jobs(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
@@ -151,9 +151,12 @@ def _submitted(jobs: QuerySet[Job], project: Project, flt: JobFilter) -> QuerySe
     if until is None:
         return jobs
     # Numbers grow with time, but for the clocks of several hosts: newer jobs are not even read.
-    newer = Job.objects.filter(project=project, created_at__gte=until + _CLOCKS_DIFFER)
-    first = newer.order_by("created_at").values("pk")[:1]
-    return jobs.filter(created_at__lt=until, pk__lt=Coalesce(Subquery(first), _NO_NUMBER))
+    newer = Job.objects.filter(
+        project=project, created_at__gte=min(until, _LATEST) + _CLOCKS_DIFFER
+    )
+    first = newer.order_by("created_at").values_list("pk", flat=True).first()
+    older = jobs.filter(created_at__lt=until)
+    return older if first is None else older.filter(pk__lt=first)
 
 
 def named_like(jobs: QuerySet[Job], text: str) -> QuerySet[Job]:

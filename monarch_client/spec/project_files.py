@@ -42,6 +42,9 @@ _INSTEAD: dict[Path2, Collection[Path2]] = {
     _CHOICES[0]: [_CHOICES[1]],
     _CHOICES[1]: [_CHOICES[0]],
 }
+# Mappings that share the names below them: a variable or a path is in one of the two.
+_SHARED = {"envs": "secrets", "file_mounts": "volumes"}
+_SHARED |= {other: key for key, other in _SHARED.items()}
 
 
 class InvalidProjectFileError(InvalidSpecErrors):
@@ -197,21 +200,29 @@ def _line(root: Node, path: Path2) -> int | None:
 def _without(lower: Mapping[Path2, Default], higher: Mapping[Path2, Any]) -> dict[Path2, Default]:
     """Return the values of `lower` that `higher` does not replace."""
     tops = {path[0] for path in higher if len(path) > 1}
+    chosen = {path for key in _CHOICES for path in _chosen_keys(higher.get(key))}
     return {
         path: default
         for path, default in lower.items()
         if path not in higher
         and path[:1] not in higher
         and not (len(path) == 1 and path[0] in tops)
-        and not any(other in higher for other in _INSTEAD.get(path, ()))
+        and not any(other in higher or other in chosen for other in _INSTEAD.get(path, ()))
+        and (_SHARED.get(path[0], ""), *path[1:]) not in higher
         and not (path in _CHOICES and _chooses(default.value, higher))
     }
 
 
 def _chooses(choices: Any, higher: Mapping[Path2, Any]) -> bool:
     """Whether one of the choices of machines would replace a resource of `higher`."""
-    keys = {key for choice in choices if isinstance(choice, dict) for key in choice}
-    return any(("resources", key) in higher for key in keys)
+    keys = _chosen_keys(choices)
+    return any(path in higher for key in keys for path in (key, *_INSTEAD.get(key, ())))
+
+
+def _chosen_keys(choices: Any) -> set[Path2]:
+    """Return the keys of resources that choices of machines give."""
+    found = choices if isinstance(choices, list | tuple) else ()
+    return {("resources", key) for choice in found if isinstance(choice, dict) for key in choice}
 
 
 def _set(text: str, top: str, used: Mapping[Path2, Default], own: Mapping[Path2, Any]) -> str:

@@ -23,7 +23,8 @@ else:
     import tomli as tomllib
 
 _TOOL = ("tool", "mportal")
-_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
+# One way to match: a second one for the spaces takes minutes for a long line.
+_TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[A-Za-z0-9_"'-]+)*)\s*=""")
 _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 _PROBLEM_LINE = re.compile(r"at line (\d+)")
@@ -42,12 +43,23 @@ class Pyproject:
     setup: tuple[str, int | None] | None = None
 
 
+class _WrittenFloat(float):
+    """A number that keeps its text as written: 1.10 stays 1.10 as the value of a variable."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
 def read_pyproject(text: str, findings: Findings) -> Pyproject:
     """Read pyproject.toml; `findings.refuse` ends it if that is impossible."""
     if len(text) > MOST_BYTES:
         findings.refuse(SpecCode.TOO_LARGE, f"It is larger than {MOST_BYTES // 1024} KiB.")
     try:
-        content = tomllib.loads(text.replace("\r\n", "\n"))
+        content = tomllib.loads(text.replace("\r\n", "\n"), parse_float=_WrittenFloat)
     except (ValueError, RecursionError) as error:
         found = _PROBLEM_LINE.search(str(error))
         line = int(found[1]) if found else max(1, text.count("\n"))

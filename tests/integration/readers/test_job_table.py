@@ -147,6 +147,10 @@ def test_filters_of_the_request_the_reason_the_labels_and_the_time(project, memb
     assert found(labels=("team=vision",)) == []
     assert found(since="24h") == [over.pk, waits.pk]
     assert found(until="24h") == [old.pk]
+    # Where no job is newer, and the last moments that a date can hold.
+    assert found(until="0s") == [over.pk, waits.pk, old.pk]
+    last, whole = "9999-12-31T23:59:59", [over.pk, waits.pk, old.pk]
+    assert found(until=f"{last}Z") == found(until=f"{last}+14:00") == whole
     assert found(since=f"{clock.now() - timedelta(days=4):%Y-%m-%d}", until="1d") == [old.pk]
 
 

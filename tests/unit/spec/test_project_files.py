@@ -111,9 +111,35 @@ def test_a_default_gives_way_to_another_word_for_the_same():
                 "file_mounts: {/c: ./y}",
                 "file_mounts: {/c: ./y, /a.b: ./x}",
             ),
+            (
+                "resources: {any_of: [{cloud: aws}]}",
+                "resources: {infra: slurm}",
+                "resources: {infra: slurm}",
+            ),
+            (
+                "resources: {cloud: gcp}",
+                "resources: {any_of: [{infra: aws}]}",
+                "resources: {any_of: [{infra: aws}]}",
+            ),
+            ("secrets: {A: s}", "envs: {A: b}", "envs: {A: b}"),
+            ("envs: {A: b}", "secrets: {A: s}", "secrets: {A: s}"),
+            ("file_mounts: {/d: ./x}", "volumes: {/d: v}", "volumes: {/d: v}"),
         ],
         gives_way,
     )
+
+
+def test_numbers_of_variables_in_pyproject_stay_as_written():
+    defaults = defaults_of({"pyproject.toml": "[tool.mportal]\nenvs = { A = 1.10, B = 1e-3 }\n"})
+    text, _ = defaults.completed("run: x\n")
+    assert JobSpec.parse(text).envs == {"A": "1.10", "B": "1e-3"}
+
+
+@pytest.mark.timeout(20)
+def test_a_long_line_in_pyproject_is_read_at_once():
+    lines = "\n".join(start + " " * 30_000 for start in ("[", "[a", "a"))
+    text = f'[tool.mportal]\nname = \'x\'\nsetup = """\n{lines}"""\n'
+    assert defaults_of({"pyproject.toml": text}).values["name",].line == 2
 
 
 def test_what_is_wrong_is_refused_with_file_line_and_nearest_key():

@@ -134,6 +134,8 @@ def test_the_form_is_filled_from_the_project_files_of_an_uploaded_folder(member)
     wrong = edited(member, "run: x\n", workdir=upload, **{"portal.yaml": "\nnum_node: 2\n"})
     said = "portal.yaml:2: There is no key 'num_node'. Did you mean num_nodes?"
     assert wrong == {"problem": said}
+    several = edited(member, "run: x\n", workdir=upload, **{"portal.yaml": "run: a\n---\nrun: b\n"})
+    assert several["problem"].startswith("portal.yaml: It has several jobs")
 
 
 @pytest.mark.timeout(30)
