@@ -284,12 +284,14 @@ def _untangle(columns: list[list[Node]], joined: Joined) -> None:
     for (first, then), _ in joined:
         before[id(then)].append(first)
         behind[id(first)].append(then)
+    most = _most_in(columns)
+    _place(columns)
     for sweep in range(_SWEEPS):
         is_forward = not sweep % 2
         neighbors = before if is_forward else behind
         for column in columns if is_forward else reversed(columns):
-            _place(columns)
             column.sort(key=lambda node: _mean_y(node, neighbors))
+            _stack(column, most)
 
 
 def _mean_y(node: Node, neighbors: Mapping[int, list[Node]]) -> float:
@@ -299,14 +301,24 @@ def _mean_y(node: Node, neighbors: Mapping[int, list[Node]]) -> float:
 
 def _place(columns: list[list[Node]]) -> float:
     """Set the positions of all nodes, and return the height."""
-    step = NODE_HEIGHT + GAP_Y
-    most = max((len(column) for column in columns), default=1)
+    most = _most_in(columns)
     for number, column in enumerate(columns):
-        top = MARGIN + (most - len(column)) * step / 2
-        for row, node in enumerate(column):
+        _stack(column, most)
+        for node in column:
             node.x = MARGIN + number * (NODE_WIDTH + GAP_X)
-            node.y = top + row * step
-    return 2 * MARGIN + most * step - GAP_Y
+    return 2 * MARGIN + most * (NODE_HEIGHT + GAP_Y) - GAP_Y
+
+
+def _most_in(columns: Iterable[Sequence[Node]]) -> int:
+    return max((len(column) for column in columns), default=1)
+
+
+def _stack(column: Sequence[Node], most: int) -> None:
+    """Set the vertical positions of a column, in the middle of one with `most` nodes."""
+    step = NODE_HEIGHT + GAP_Y
+    top = MARGIN + (most - len(column)) * step / 2
+    for row, node in enumerate(column):
+        node.y = top + row * step
 
 
 def _path(first: Node, then: Node) -> str:
