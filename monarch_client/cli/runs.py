@@ -103,7 +103,9 @@ def history(
         return
     columns = dict(HISTORY)
     for metric in _metric_names(found, metrics):
-        columns[metric] = lambda run, metric=metric: _last(run, metric)  # type: ignore[misc]
+        # A metric may have the name of a column.
+        title = f"metric {metric}" if metric in HISTORY else metric
+        columns[title] = lambda run, metric=metric: _last(run, metric)  # type: ignore[misc]
     filled = {title: show for title, show in columns.items() if any(show(run) for run in found)}
     output.rows(found, filled)
 

@@ -52,6 +52,15 @@ def test_the_history_of_a_name_is_a_row_for_each_run(portal, mportal) -> None:
     assert [each["number"] for each in json.loads(chosen.stdout)] == [2, 1]
 
 
+def test_a_metric_with_the_name_of_a_column_has_a_column_of_its_own(portal, mportal) -> None:
+    metric = {"rank": 0, "step": 9, "value": 0.25, "lowest": 0.2, "highest": 2.0, "name": "COST"}
+    rows = [run_json(1, number=1, metrics=[metric])]
+    portal.on(HISTORY, ok({"results": rows, "next": None, "previous": None}))
+    heading, run = mportal("history", "hello").stdout.splitlines()
+    assert "$1.50" in run and run.endswith(" 0.25")
+    assert heading.endswith("metric COST")
+
+
 def test_a_name_without_a_run_exits_with_1(portal, mportal) -> None:
     portal.on(HISTORY, ok({"results": [], "next": None, "previous": None}))
     shown = mportal("history", "hello")
