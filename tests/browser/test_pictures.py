@@ -158,6 +158,8 @@ def writing(camera: Camera) -> None:
     editor.content.get_by_text("parameters", exact=True).hover()
     page.locator(".explanation").wait_for()
     camera.take("template-editor")
+    camera.at("/rl/templates", "templates")
+    camera.at("/rl/templates/torchrun", "template")
 
 
 def jobs(camera: Camera) -> None:
@@ -268,7 +270,7 @@ def money(camera: Camera, project, ada) -> None:
     ada.is_superuser = True
     ada.save()
     camera.at("/rl/usage", "usage")
-    for name in ("users", "users/ada", "all-projects", "queues", "quotas", "clouds"):
+    for name in ("users", "users/ada", "all-projects", "queues", "pools", "quotas", "clouds"):
         camera.at(f"/settings/{name}", f"admin-{name.replace('/', '-')}")
     camera.at("/settings/add-cloud/azure", "admin-add-cloud")
     camera.at("/rl/settings/policies", "project-policies")
@@ -298,6 +300,7 @@ def refusals(camera: Camera, faults) -> None:
 
 
 @pytest.mark.feature("P7.1")
+@pytest.mark.timeout(600)  # Axe checks a hundred pages one after the other.
 def test_every_page_and_state_is_fine_for_axe_and_fits_its_width(
     camera, address, project, ada, faults
 ):
