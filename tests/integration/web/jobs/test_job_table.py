@@ -162,6 +162,7 @@ def test_labels_and_notes_are_shown_and_a_label_leads_to_its_jobs(viewer, projec
     make_job(project)
     html = viewer.get(PATH).content.decode()
     assert "bad seed" in html and 'href="/rl/jobs?label=team%3Dr%20l"' in html
+    assert ">team=r l</a>" in html
     assert rows(viewer, label="team=r l") == [job.pk]
 
 
