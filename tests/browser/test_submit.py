@@ -69,6 +69,19 @@ def test_the_form_and_the_text_show_each_other_and_comments_stay(page, editor):
     assert spec["run"].rstrip() == "  python - <<'PY'\nprint(\"# not a comment: {}\")\nPY"
 
 
+def test_submit_and_plan_wait_until_the_change_of_a_field_is_in_the_text(page, editor):
+    editor.fill("name: a-name\nrun: echo before\n")
+    expect(page.get_by_label("Command", exact=True)).to_have_value("echo before")
+    page.get_by_label("Command", exact=True).fill("echo planned")
+    with page.expect_request("**/plan") as planned:
+        page.get_by_role("button", name="Plan", exact=True).click()
+    assert "planned" in (planned.value.post_data or "")
+    page.get_by_label("Command", exact=True).fill("echo after")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url(re.compile(r"/rl/jobs/\d+"))
+    assert Job.objects.get().spec["run"] == "echo after"
+
+
 def test_an_uploaded_archive_becomes_the_workdir(page, editor, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path
     packed = io.BytesIO()

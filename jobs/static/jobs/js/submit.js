@@ -11,7 +11,7 @@ const editor = bindEditor(document.getElementById("editor"));
 bindDraft(form, editor);
 bindValidation(form, editor, ({ spec }) => ["Ready to submit", summary(spec)]);
 bindPlan(document.getElementById("plan"), editor);
-const change = bindSpecForm(document.getElementById("spec-form"), editor);
+const change = bindSpecForm(document.getElementById("spec-form"), editor, form);
 bindUpload(document.querySelector("[data-upload]"), editor, change);
 
 // Two clicks on "Submit" are one job: the server knows the key of this visit.
@@ -27,6 +27,6 @@ for (const example of document.querySelectorAll("[data-yaml]"))
 function summary(spec) {
   const nodes = spec?.num_nodes ?? 1;
   const meshes = Object.entries(spec?.portal?.meshes ?? {}).map(([name, size]) => `${name} ${size}`);
-  const kind = meshes.length ? `Monarch job, meshes: ${meshes.join(", ")}` : "multi-node job";
-  return `${nodes} node${nodes > 1 ? "s" : ""}, ${kind}`;
+  const kind = meshes.length ? `, Monarch job, meshes: ${meshes.join(", ")}` : "";
+  return `${nodes} node${nodes > 1 ? "s" : ""}${kind}`;
 }
