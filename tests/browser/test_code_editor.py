@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.editors import CodeEditor
-from tests.factories import make_job
+from tests.factories import make_job, set_default_queue
 from tests.waiting import eventually
 
 SPEC = "name: hello\nresources:\n  cpus: 2\nrun: |\n  echo one\n"
@@ -42,6 +42,7 @@ def complete(page, words):
 
 def test_keys_values_and_names_are_completed_where_they_fit(page, project, editor):
     project.secrets.create(name="HF_TOKEN", ciphertext=b"-")
+    set_default_queue()
     page.reload()
     editor = CodeEditor(page)
     editor.fill(SPEC)
