@@ -17,6 +17,9 @@ EXAMPLES = CHECKOUT / "examples"
 # In a job the client is where its user installed it; here it is beside this interpreter.
 WITH_CLIENT = f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}"
 
+# Tests of the same portal may have made further projects.
+IN_DEFAULT = ("--project", "default")
+
 
 @pytest.mark.parametrize(
     ("file", "results"),
@@ -30,7 +33,7 @@ def test_a_job_of_an_example_runs_as_it_is(
     portal: PortalProcess, file: str, results: list[str]
 ) -> None:
     path = str(EXAMPLES / file)
-    done = portal.mportal("submit", "--follow", "-e", WITH_CLIENT, "-f", path)
+    done = portal.mportal("submit", *IN_DEFAULT, "--follow", "-e", WITH_CLIENT, "-f", path)
     assert done.returncode == 0, done.stdout + done.stderr + portal.logs()
     for result in results:
         assert result in done.stdout
@@ -38,7 +41,7 @@ def test_a_job_of_an_example_runs_as_it_is(
 
 def test_the_pipeline_and_the_sweep_run_every_job(portal: PortalProcess) -> None:
     def submit(file: str, *options: str) -> str:
-        command = ("submit", *options, "-e", WITH_CLIENT, "-f", str(EXAMPLES / file))
+        command = ("submit", *IN_DEFAULT, *options, "-e", WITH_CLIENT, "-f", str(EXAMPLES / file))
         return portal.mportal(*command).stdout
 
     stages = [int(number) for number in submit("pipeline/pipeline.yaml", "-q").split()]
@@ -67,5 +70,5 @@ def test_programs_submit_and_follow_jobs_over_rest(portal: PortalProcess, tmp_pa
     assert run("follow/follow.py") == "0 a line\nSUCCEEDED\n"
     assert "python train.py" in run("project_file/show.py")
     run("child_jobs/submit.py")
-    listed = json.loads(portal.mportal("ps", "--name", "eval", "-o", "json").stdout)
+    listed = json.loads(portal.mportal("ps", *IN_DEFAULT, "--name", "eval", "-o", "json").stdout)
     assert listed
