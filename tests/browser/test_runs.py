@@ -76,7 +76,7 @@ def test_labels_and_the_note_are_edited_and_arrive_at_open_pages(page, runs, ada
     page.get_by_role("textbox", name="Note").fill("good seed")
     page.get_by_role("button", name="Save").click()
     notes = page.locator("#job-annotations")
-    expect(notes.get_by_role("link", name="team =rl")).to_be_visible()
+    expect(notes.get_by_role("link", name="team=rl")).to_be_visible()
     expect(notes).to_contain_text("good seed")
     page.locator("#log-state[data-state]").wait_for()
     set_note(Actor(ada), Job.objects.get(pk=runs[0].pk), "seed of another user")
