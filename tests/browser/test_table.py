@@ -71,7 +71,7 @@ def test_filters_narrow_the_table_add_up_and_stand_in_the_address(page, many):
 def test_a_number_in_the_search_finds_the_job_with_that_number(page, many):
     page.goto("/rl/jobs")
     page.get_by_label("Search by name or number").fill(str(many[4].pk))
-    expect(page.get_by_role("link", name="job-005")).to_be_visible()
+    expect(page.get_by_role("link", name="job-005", exact=True)).to_be_visible()
 
 
 def test_a_new_job_comes_in_on_top_and_the_page_keeps_its_length(page, project, ada, many):
