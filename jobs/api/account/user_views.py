@@ -18,6 +18,7 @@ from jobs.api.base.flag_field import FlagField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.base.text_field import TextField
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.permissions import require_users
 from jobs.readers.user_list import PAGE, STATES, session_list, user_list, user_view
 from jobs.statuses import Role
@@ -37,13 +38,13 @@ class UserListQuery(serializers.Serializer[Any]):
     cursor = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="`next` of before."
     )
-    limit = serializers.IntegerField(required=False, default=PAGE, min_value=1, max_value=PAGE)
+    limit = WholeNumberField(required=False, default=PAGE, min_value=1, max_value=PAGE)
 
 
 class LinkBody(serializers.Serializer[Any]):
     """The lifetime of a sign-in link."""
 
-    hours = serializers.IntegerField(required=False, default=48, min_value=1, max_value=MOST_HOURS)
+    hours = WholeNumberField(required=False, default=48, min_value=1, max_value=MOST_HOURS)
 
 
 class InviteBody(LinkBody):

@@ -12,6 +12,7 @@ from jobs.actions.jobs.bulk import BulkAction
 from jobs.actions.jobs.submit import MOST_DOCUMENTS
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.readers.job_filter import REASONS, moment_in
 from jobs.readers.job_pages import SORT_WORDS
 from jobs.readers.job_table import MAX_LIMIT
@@ -70,7 +71,7 @@ class LabelsField(serializers.DictField):
     """A mapping of label names to values; null removes the label."""
 
     def __init__(self, **options: Any) -> None:
-        value = serializers.CharField(allow_null=True, allow_blank=True)
+        value = TextField(allow_null=True, allow_blank=True)
         super().__init__(child=value, help_text="null removes a label.", **options)
 
 
@@ -86,12 +87,12 @@ class BulkBody(serializers.Serializer[Any]):
 
     action = serializers.ChoiceField(choices=[action.value for action in BulkAction])
     jobs = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**62),
+        child=WholeNumberField(min_value=1, max_value=2**62),
         min_length=1,
         max_length=BULK_LIMIT,
         help_text="Their numbers.",
     )
-    priority = serializers.IntegerField(
+    priority = WholeNumberField(
         required=False,
         min_value=LOWEST_PRIORITY,
         max_value=HIGHEST_PRIORITY,
@@ -124,7 +125,7 @@ class AttemptListQuery(serializers.Serializer[Any]):
 class AttemptQuery(serializers.Serializer[Any]):
     """The attempt to return."""
 
-    attempt = serializers.IntegerField(
+    attempt = WholeNumberField(
         required=False,
         allow_null=True,
         default=None,
@@ -140,7 +141,7 @@ class TokenBody(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=100)
     project = serializers.SlugField(required=False, allow_null=True, default=None)
     read_only = FlagField(required=False, default=False)  # type: ignore[assignment]
-    days = serializers.IntegerField(
+    days = WholeNumberField(
         required=False, allow_null=True, default=None, min_value=1, max_value=3650
     )
 
@@ -161,7 +162,7 @@ class JobQuery(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(
         choices=JobKind.choices, required=False, allow_blank=True, default=""
     )
-    array = serializers.IntegerField(
+    array = WholeNumberField(
         required=False,
         allow_null=True,
         default=None,
@@ -169,7 +170,7 @@ class JobQuery(serializers.Serializer[Any]):
         max_value=2**62,
         help_text="Only jobs of this array.",
     )
-    parent = serializers.IntegerField(  # type: ignore[assignment]
+    parent = WholeNumberField(  # type: ignore[assignment]
         required=False,
         allow_null=True,
         default=None,
@@ -220,7 +221,7 @@ class JobQuery(serializers.Serializer[Any]):
     )
     pin = FlagField(default=False, help_text="Jobs that have not ended come first.")
     cursor = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True)
-    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
 
     def validate_status(self, value: str) -> tuple[str, ...]:
         """Split at commas; a word that is no status is an error."""
@@ -243,5 +244,5 @@ class JobQuery(serializers.Serializer[Any]):
 class EventQuery(serializers.Serializer[Any]):
     """The position in a job's history to continue from."""
 
-    after = serializers.IntegerField(required=False, default=0, min_value=0)
-    limit = serializers.IntegerField(required=False, default=200, min_value=1, max_value=1000)
+    after = WholeNumberField(required=False, default=0, min_value=0)
+    limit = WholeNumberField(required=False, default=200, min_value=1, max_value=1000)

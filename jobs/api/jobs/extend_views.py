@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from jobs.actions.jobs.extend import MOST_S, extend_cluster, extend_job
 from jobs.api.base.answers import answer_with
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.api.clusters.cluster_views import ClusterView
 from jobs.api.jobs.job_views import MAX_KEY_LENGTH, JobView, idempotency_key
 from jobs.permissions import require_cluster, require_extend
@@ -26,7 +27,7 @@ class ExtendBody(serializers.Serializer[Any]):
     """The time to add: `duration` as in a specification, or `seconds`."""
 
     duration = serializers.CharField(required=False, max_length=50, help_text="Such as 2h or 90m.")
-    seconds = serializers.IntegerField(required=False, min_value=1, max_value=MOST_S)
+    seconds = WholeNumberField(required=False, min_value=1, max_value=MOST_S)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Return exactly one of the two, in seconds."""

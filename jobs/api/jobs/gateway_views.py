@@ -21,6 +21,7 @@ from jobs.actions.attempts.open_gateway import (
 from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.models.gateway_session import TICKET_LIFE
 from jobs.readers.gateway_sessions import gateway_sessions, versions_of
 from jobs.statuses import GatewayKind
@@ -42,7 +43,7 @@ class SessionBody(serializers.Serializer[Any]):
         default=GatewayKind.ATTACH,
         help_text="`attach`: the workers. `ssh`: shells and ports of nodes. `sync`: code for them.",
     )
-    rank = serializers.IntegerField(
+    rank = WholeNumberField(
         required=False, default=0, min_value=0, max_value=_LARGEST, help_text="The node, of `ssh`."
     )
     command = serializers.CharField(

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.api.jobs.job_views import JobView
 from jobs.permissions import require_prioritize
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
@@ -21,7 +22,7 @@ from monarch_client.wire.jobs import Job
 class PriorityBody(serializers.Serializer[Any]):
     """The priority that the job is to have; higher goes first."""
 
-    priority = serializers.IntegerField(min_value=LOWEST_PRIORITY, max_value=HIGHEST_PRIORITY)
+    priority = WholeNumberField(min_value=LOWEST_PRIORITY, max_value=HIGHEST_PRIORITY)
 
 
 class JobPrioritizeView(JobView):

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from jobs.api.base.answers import addressed, answer_with, page_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.readers.comparison import comparison
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.readers.run_history import run_history
@@ -27,7 +28,7 @@ class HistoryQuery(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=100, help_text="The name of the jobs, exactly.")
     cursor = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True)
-    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
 
 
 class CompareQuery(serializers.Serializer[Any]):

@@ -9,6 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from jobs.api.base.strict import read, require_known_parameters
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.logs.cursor import parse
 from jobs.logs.levels import PATTERNS
 from jobs.logs.matching import Question
@@ -39,10 +40,10 @@ class EndCursorField(CursorField):
 class LogChoiceQuery(serializers.Serializer[Any]):
     """The choice of lines."""
 
-    attempt = serializers.IntegerField(
+    attempt = WholeNumberField(
         required=False, allow_null=True, default=None, min_value=1, help_text="Its number."
     )
-    rank = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0)
+    rank = WholeNumberField(required=False, allow_null=True, default=None, min_value=0)
     stream = serializers.ChoiceField(
         choices=sorted(STREAMS), required=False, allow_null=True, allow_blank=True, default=None
     )
@@ -60,7 +61,7 @@ class LogQuery(LogChoiceQuery):
         default=None,
         help_text="The last lines before `attempt:line`, or before the `end` of the log.",
     )
-    limit = serializers.IntegerField(required=False, default=1000, min_value=1, max_value=MAX_LIMIT)
+    limit = WholeNumberField(required=False, default=1000, min_value=1, max_value=MAX_LIMIT)
 
 
 class SearchQuery(LogChoiceQuery):
@@ -97,14 +98,14 @@ class SearchQuery(LogChoiceQuery):
     after = CursorField(
         required=False, allow_blank=True, default=None, help_text="Lines after `attempt:line`."
     )
-    limit = serializers.IntegerField(required=False, default=1000, min_value=1, max_value=MAX_LIMIT)
+    limit = WholeNumberField(required=False, default=1000, min_value=1, max_value=MAX_LIMIT)
 
 
 class StreamQuery(LogChoiceQuery):
     """The position where a stream begins. Last-Event-ID takes precedence over it all."""
 
     after = CursorField(required=False, allow_blank=True, default=None)
-    tail = serializers.IntegerField(
+    tail = WholeNumberField(
         required=False,
         allow_null=True,
         default=None,

@@ -11,14 +11,15 @@ from jobs.api.base.answers import answer_with
 from jobs.api.base.inputs import AttemptQuery
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.api.logs.log_inputs import checked
 from jobs.readers.host_metrics import HostChoice, host_metrics
 from jobs.readers.program_metrics import SeriesChoice, program_metrics
 from monarch_client.wire.metrics import Hosts, ProgramMetrics
 
 
-def _rank(help_text: str) -> serializers.IntegerField:
-    return serializers.IntegerField(
+def _rank(help_text: str) -> WholeNumberField:
+    return WholeNumberField(
         required=False,
         allow_null=True,
         default=None,

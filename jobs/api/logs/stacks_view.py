@@ -15,6 +15,7 @@ from jobs.api.base.answers import answer_with
 from jobs.api.base.inputs import AttemptQuery
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.api.logs.log_inputs import checked
 from jobs.permissions import require_stacks
 from jobs.readers.stacks import StackChoice, job_stacks, stack_dump_view
@@ -26,10 +27,10 @@ _LARGEST = 2**31 - 1
 class StacksBody(serializers.Serializer[Any]):
     """The processes whose stacks to dump."""
 
-    rank = serializers.IntegerField(
+    rank = WholeNumberField(
         required=False, default=0, min_value=0, max_value=_LARGEST, help_text="The node."
     )
-    pid = serializers.IntegerField(
+    pid = WholeNumberField(
         required=False,
         allow_null=True,
         default=None,
@@ -42,7 +43,7 @@ class StacksBody(serializers.Serializer[Any]):
 class StacksQuery(AttemptQuery):
     """The stack dumps to return."""
 
-    id = serializers.IntegerField(
+    id = WholeNumberField(
         required=False,
         allow_null=True,
         default=None,

@@ -13,6 +13,7 @@ from jobs.actions.projects.set_limits import MOST_MINUTES, MOST_S, set_limits
 from jobs.api.base.answers import answer_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.permissions import require_sharing
 from jobs.readers.project_limits import project_limits
 from monarch_client.wire.projects import ProjectLimits
@@ -21,10 +22,10 @@ from monarch_client.wire.projects import ProjectLimits
 class LimitsBody(serializers.Serializer[Any]):
     """The limits to change: what is left out does not change, null takes a limit away."""
 
-    max_duration_s = serializers.IntegerField(
+    max_duration_s = WholeNumberField(
         required=False, allow_null=True, min_value=1, max_value=MOST_S
     )
-    max_idle_minutes = serializers.IntegerField(
+    max_idle_minutes = WholeNumberField(
         required=False, allow_null=True, min_value=1, max_value=MOST_MINUTES
     )
 

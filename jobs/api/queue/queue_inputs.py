@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
+from jobs.api.base.whole_number_field import WholeNumberField
 
 _LENGTH = "A length of time such as 12h, or seconds."
 
@@ -16,16 +17,16 @@ _LENGTH = "A length of time such as 12h, or seconds."
 class PageQuery(serializers.Serializer[Any]):
     """The position to continue a list from."""
 
-    cursor = serializers.IntegerField(
+    cursor = WholeNumberField(
         required=False, default=0, min_value=0, max_value=10_000_000, help_text="`next` of before."
     )
-    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=200)
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=200)
 
 
 class TimelineQuery(serializers.Serializer[Any]):
     """The length of a timeline, with the present in its middle."""
 
-    hours = serializers.IntegerField(required=False, default=6, min_value=1, max_value=24 * 14)
+    hours = WholeNumberField(required=False, default=6, min_value=1, max_value=24 * 14)
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
@@ -62,7 +63,7 @@ class PoolBody(serializers.Serializer[Any]):
 class QueueBody(serializers.Serializer[Any]):
     """The changes to a queue."""
 
-    rank = serializers.IntegerField(required=False, default=None, allow_null=True)
+    rank = WholeNumberField(required=False, default=None, allow_null=True)
     pool = TextField(
         required=False, default=None, allow_null=True, allow_blank=True, help_text="Empty: none."
     )

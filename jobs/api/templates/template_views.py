@@ -16,6 +16,7 @@ from jobs.api.base.answers import addressed, answer_with, page_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.base.text_field import TextField
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.api.jobs.job_views import MAX_KEY_LENGTH, idempotency_key
 from jobs.models import Project
 from jobs.permissions import Verb, require
@@ -31,7 +32,7 @@ _MOST_VERSION = 2**31 - 1
 class VersionQuery(serializers.Serializer[Any]):
     """The version of a template; the newest else."""
 
-    version = serializers.IntegerField(
+    version = WholeNumberField(
         required=False, allow_null=True, default=None, min_value=1, max_value=_MOST_VERSION
     )
 

@@ -14,6 +14,7 @@ from jobs.actions.projects.set_budget import LARGEST, MOST_THRESHOLDS, remove_bu
 from jobs.api.base.answers import answer_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
+from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.permissions import require_budget
 from jobs.readers.budget import budget_view
 from jobs.statuses import OnSpent
@@ -42,7 +43,7 @@ class BudgetBody(serializers.Serializer[Any]):
         "starts (hold), or running jobs are stopped too (stop). Null: as it is; if new, hold.",
     )
     warn_at = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=1000),
+        child=WholeNumberField(min_value=1, max_value=1000),
         required=False,
         allow_null=True,
         default=None,
