@@ -58,7 +58,12 @@ class PortalProcess:
     ) -> subprocess.CompletedProcess[str]:
         """Run the command line as the portal's first user."""
         mportal = str(Path(sys.executable).with_name("mportal"))
-        account = {"MPORTAL_URL": self.url, "MPORTAL_TOKEN": self.token}
+        # The project is named, because other tests on this portal make projects of their own.
+        account = {
+            "MPORTAL_URL": self.url,
+            "MPORTAL_TOKEN": self.token,
+            "MPORTAL_PROJECT": "default",
+        }
         return self._run([mportal, *arguments], cwd, **{**account, **environment})
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -36,7 +36,7 @@ def test_a_schedule_submits_its_job_when_its_time_has_come(portal, tmp_path: Pat
         "--cron", "* * * * *", "--zone", "America/New_York",
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
-    assert made.stdout.startswith("minutely: next ")
+    assert made.stdout.startswith("minutely: Every minute, America/New_York\nminutely: next ")
     assert eventually(lambda: shown(portal)["runs"], timeout_s=IN_TIME_S), portal.logs()
     portal.mportal("schedule", "pause", "minutely")
     job_id = str(shown(portal)["last_job"])
