@@ -120,6 +120,17 @@ def test_arrow_keys_walk_through_the_graph_and_a_job_that_ends_changes_it(page, 
     assert page.get_by_role("heading", level=1).inner_text().startswith(chosen.split(" ")[0])
 
 
+def test_a_node_of_folded_jobs_leads_to_the_graph_with_each_job(page, project, ada):
+    last = make_job(project, name="report", submitted_by=ada)
+    for place in range(42):
+        done = make_job(project, name=f"s{place}", status=JobStatus.SUCCEEDED, submitted_by=ada)
+        after(last, done)
+    page.goto(f"/rl/jobs/{last.pk}/graph")
+    page.locator("svg.graph a", has_text="42 jobs").click()
+    expect(page.locator("svg.graph a")).to_have_count(43)
+    page.wait_for_url("**/graph?whole=1")
+
+
 def _after(jobs: dict[str, Job]) -> str:
     names = ("tokenize", "deduplicate-with-a-long-name-of-its-own")
     return ", ".join(f"{name} #{jobs[name].pk}" for name in names)

@@ -40,7 +40,8 @@ function keepFresh(panel) {
     const link = event.target.closest("a[data-host]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    history.replaceState(null, "", link.href);
+    // Links in a picture have no text as their `href`.
+    history.replaceState(null, "", link.getAttribute("href"));
     refresh();
   });
 
