@@ -20,9 +20,12 @@ document.addEventListener("submit", (event) => {
   document.getElementById("ask-words").textContent = form.dataset.consequence;
   const yes = document.getElementById("ask-yes");
   yes.textContent = form.dataset.yes;
+  // Does nothing more if the form has gone meanwhile, as its action has.
   yes.onclick = () => {
+    dialog.close();
     form.dataset.sure = "yes";
     form.requestSubmit();
+    delete form.dataset.sure;
   };
   dialog.showModal();
 });
