@@ -51,3 +51,12 @@ def test_each_press_asks_again_when_the_answer_left_the_page_as_it_was(page, pro
         expect(page.get_by_role("dialog", name="Cancel all jobs of lr-sweep?")).to_be_visible()
         with page.expect_request("**/cancel"):
             page.get_by_role("button", name="Cancel the jobs").click()
+
+
+def test_a_form_that_asks_and_is_sent_only_once_is_sent_after_yes(page, project, ada):
+    job = make_job(project, name="sft", status=JobStatus.RUNNING, submitted_by=ada)
+    page.goto(f"/rl/jobs/{job.pk}")
+    page.get_by_role("button", name="Rerun", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Run a second job?")
+    dialog.get_by_role("button", name="Rerun").click()
+    page.get_by_text(f"Job {job.pk} was rerun as job").wait_for()

@@ -6,7 +6,8 @@ document.addEventListener("change", (event) => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("[data-once]");
-  if (!form) return;
+  // A form that asks first is sent only after yes.
+  if (!form || event.defaultPrevented) return;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
 });
