@@ -25,16 +25,16 @@ from monarch_client.spec.text_edits import set_key
 PORTAL_YAML, PYPROJECT = "portal.yaml", "pyproject.toml"
 PROJECT_FILES = (PORTAL_YAML, PYPROJECT)
 
-# One key of the specification, or one below a mapping of `_MERGED`.
-Path2: TypeAlias = tuple[str, ...]
+# A key of the specification, or a key of a mapping of `_MERGED`, whose own keys have no path.
+KeyPath: TypeAlias = tuple[str, ...]
 
 # Mappings of which a job may replace single keys. Others are replaced as a whole.
 _MERGED = frozenset({"resources", "envs", "secrets", "file_mounts", "volumes", "portal", "config"})
 _NODES, _MESHES = ("num_nodes",), ("portal", "meshes")
 _INFRA, _PARTS = ("resources", "infra"), [("resources", key) for key in ("cloud", "region", "zone")]
 _CHOICES = (("resources", "any_of"), ("resources", "ordered"))
-# Keys that say the same in different words: with the second given, the first is no default.
-_INSTEAD: dict[Path2, Collection[Path2]] = {
+# Keys that exclude each other: a default of the first is unused if a job sets one of the second.
+_EXCLUDED_BY: dict[KeyPath, Collection[KeyPath]] = {
     _NODES: [_MESHES],
     _MESHES: [_NODES],
     _INFRA: _PARTS,
@@ -76,7 +76,7 @@ class Default:
 class ProjectDefaults:
     """The default values of a folder's project files, by key."""
 
-    values: Mapping[Path2, Default] = field(default_factory=dict)
+    values: Mapping[KeyPath, Default] = field(default_factory=dict)
 
     def completed(self, text: str) -> tuple[str, dict[str, Default]]:
         """Return a specification with the defaults that it lacks, and these by their paths.
@@ -119,7 +119,7 @@ def defaults_of(texts: Mapping[str, str]) -> ProjectDefaults:
     InvalidProjectFileError: one is wrong. A folder with one of them is the default `workdir`.
     """
     layers = [_read(name, texts[name]) for name in PROJECT_FILES if name in texts]
-    found: dict[Path2, Default] = {}
+    found: dict[KeyPath, Default] = {}
     for layer in layers:
         found |= _without(layer, {path: each.value for path, each in found.items()})
     if found and ("workdir",) not in found:
@@ -127,14 +127,14 @@ def defaults_of(texts: Mapping[str, str]) -> ProjectDefaults:
     return ProjectDefaults(found)
 
 
-def flat_values(text: str) -> Iterator[tuple[Path2, Any, int | None]]:
+def flat_values(text: str) -> Iterator[tuple[KeyPath, Any, int | None]]:
     """Yield the keys of a specification that defaults may complete: path, value and line."""
     root = read_yaml(text, Findings())
     for path, value in _flat(root):
         yield path, value, _line(root, path)
 
 
-def _read(name: str, text: str) -> dict[Path2, Default]:
+def _read(name: str, text: str) -> dict[KeyPath, Default]:
     if name == PORTAL_YAML and is_several(text):
         return {}  # jobs to submit together, and no defaults of others
     # The portal decides which keys are for administrators.
@@ -171,7 +171,7 @@ def _variables_to_give(root: Node) -> list[str]:
 _NO_RUN = ("run", SpecCode.MISSING.value)
 
 
-def _flat(root: Node) -> Iterator[tuple[Path2, Any]]:
+def _flat(root: Node) -> Iterator[tuple[KeyPath, Any]]:
     """Yield the values of a specification, those of merged mappings each on its own."""
     if not isinstance(root.value, dict):
         return
@@ -183,21 +183,23 @@ def _flat(root: Node) -> Iterator[tuple[Path2, Any]]:
             yield (key,), content_of(entry.node)
 
 
-def _content(path: Path2, node: Node) -> Any:
+def _content(path: KeyPath, node: Node) -> Any:
     # The value of a variable is its text as written: 1.10 stays 1.10.
     if path[0] == "envs" and isinstance(node.value, int | float):
         return node.text
     return content_of(node)
 
 
-def _line(root: Node, path: Path2) -> int | None:
+def _line(root: Node, path: KeyPath) -> int | None:
     entry: Entry = root.value[path[0]]
     if len(path) > 1:
         entry = entry.node.value[path[1]]
     return entry.line
 
 
-def _without(lower: Mapping[Path2, Default], higher: Mapping[Path2, Any]) -> dict[Path2, Default]:
+def _without(
+    lower: Mapping[KeyPath, Default], higher: Mapping[KeyPath, Any]
+) -> dict[KeyPath, Default]:
     """Return the values of `lower` that `higher` does not replace."""
     tops = {path[0] for path in higher if len(path) > 1}
     chosen = {path for key in _CHOICES for path in _chosen_keys(higher.get(key))}
@@ -207,25 +209,25 @@ def _without(lower: Mapping[Path2, Default], higher: Mapping[Path2, Any]) -> dic
         if path not in higher
         and path[:1] not in higher
         and not (len(path) == 1 and path[0] in tops)
-        and not any(other in higher or other in chosen for other in _INSTEAD.get(path, ()))
+        and not any(other in higher or other in chosen for other in _EXCLUDED_BY.get(path, ()))
         and (_SHARED.get(path[0], ""), *path[1:]) not in higher
         and not (path in _CHOICES and _chooses(default.value, higher))
     }
 
 
-def _chooses(choices: Any, higher: Mapping[Path2, Any]) -> bool:
+def _chooses(choices: Any, higher: Mapping[KeyPath, Any]) -> bool:
     """Whether one of the choices of machines would replace a resource of `higher`."""
     keys = _chosen_keys(choices)
-    return any(path in higher for key in keys for path in (key, *_INSTEAD.get(key, ())))
+    return any(path in higher for key in keys for path in (key, *_EXCLUDED_BY.get(key, ())))
 
 
-def _chosen_keys(choices: Any) -> set[Path2]:
+def _chosen_keys(choices: Any) -> set[KeyPath]:
     """Return the keys of resources that choices of machines give."""
     found = choices if isinstance(choices, list | tuple) else ()
     return {("resources", key) for choice in found if isinstance(choice, dict) for key in choice}
 
 
-def _set(text: str, top: str, used: Mapping[Path2, Default], own: Mapping[Path2, Any]) -> str:
+def _set(text: str, top: str, used: Mapping[KeyPath, Default], own: Mapping[KeyPath, Any]) -> str:
     """Return the text with the values of `used` below `top`."""
     if (default := used.get((top,))) is not None:
         return set_key(text, top, default.value)
