@@ -166,8 +166,14 @@ def _show(found: TemplateDetail) -> None:
     say(f"{found.name}: {found.title}, version {found.version} ({found.scope})")
     if found.about:
         say(one_line(found.about))
+    required = found.parameters.get("required", ())
     rows = [
-        [name, _type(field), _default(field), field.get("description") or field.get("title", "")]
+        [
+            name,
+            _type(field),
+            "(required)" if name in required else _default(field),
+            field.get("description") or field.get("title", ""),
+        ]
         for name, field in found.parameters["properties"].items()
     ]
     if rows:
@@ -183,9 +189,9 @@ def _type(field: dict[str, Any]) -> str:
 
 
 def _default(field: dict[str, Any]) -> str:
-    if "default" not in field:
-        return "(required)"
-    value = field["default"]
+    value = field.get("default", "")
+    if value in ("", []):
+        return "(empty)"
     return ",".join(value) if isinstance(value, list) else _one(value)
 
 

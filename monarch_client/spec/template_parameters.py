@@ -89,7 +89,6 @@ class Parameter:
         optional: Schema = {
             "title": self.title,
             "description": self.about,
-            "default": self.default,
             "enum": list(self.choices),
             "pattern": f"^(?:{self.pattern})$" if self.pattern else "",
             "format": "multiline" if self.multiline else "",
@@ -98,6 +97,9 @@ class Parameter:
             optional |= {bounds[0]: self.minimum, bounds[1]: self.maximum}
         kind: Schema = {"type": "array", "items": {"type": "string"}}
         kind = kind if self.type == LIST else {"type": self.type}
+        if not self.is_required:
+            # An empty default says that the parameter may be left out.
+            kind["default"] = self.default
         return kind | {key: value for key, value in optional.items() if value not in (None, "", [])}
 
     def read(self, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.unit.rest.fake_portal import MOMENT, job_json, ok, page, problem
 
@@ -17,7 +18,7 @@ ROW = {
     "can_manage": True,
 }
 BUILT_IN = {**ROW, "name": "sweep", "scope": "built-in", "saved_by": "", "saved_at": None}
-PARAMETERS = {
+PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "nodes": {"type": "integer", "minimum": 1, "maximum": 8, "default": 2, "title": "Nodes"},
@@ -38,6 +39,16 @@ def test_templates_are_listed_and_shown_with_their_parameters(mportal, portal):
     out = mportal("template", "show", "train").stdout
     assert "integer 1..8" in out and "(required)" in out and "Where the data is." in out
     assert mportal("template", "show", "train", "--source").stdout == SOURCE
+
+
+def test_only_parameters_that_need_a_value_are_shown_as_required(mportal, portal):
+    notes = {"note": {"type": "string", "default": ""}, "old": {"type": "string"}}
+    properties = {**PARAMETERS["properties"], **notes}
+    answer = {**DETAIL, "parameters": {**PARAMETERS, "properties": properties}}
+    portal.on(f"GET {PATH}/train", ok(answer))
+    lines = mportal("template", "show", "train").stdout.splitlines()
+    assert [line.split()[0] for line in lines if "(required)" in line] == ["data"]
+    assert [line.split()[0] for line in lines if "(empty)" in line] == ["note", "old"]
 
 
 def test_a_filled_template_is_submitted_with_the_options_of_submit(mportal, portal, tmp_path):

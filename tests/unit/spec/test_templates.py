@@ -112,6 +112,12 @@ def test_the_schema_accepts_what_the_template_accepts():
     check_each(cases, check)
 
 
+def test_an_empty_default_is_in_the_schema_since_it_makes_a_parameter_optional():
+    header = 'name: train\nparameters:\n  note: {default: ""}\n  seeds: {type: list, default: []}\n'
+    properties = JobTemplate.parse(f"{header}---\nrun: echo hello\n").schema()["properties"]
+    assert (properties["note"]["default"], properties["seeds"]["default"]) == ("", [])
+
+
 def test_a_parameter_without_default_is_required():
     source = TEMPLATE.replace("default: 0.1", "about: How fast it learns.")
     template = JobTemplate.parse(source)
