@@ -22,12 +22,10 @@ from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import ClientError, InvalidSpecErrors, SpecError
 from monarch_client.spec import JobSpec
 from monarch_client.spec.documents import Document
-from monarch_client.spec.project_files import ProjectDefaults
+from monarch_client.spec.project_files import NO_DEFAULTS, ProjectDefaults
 from monarch_client.spec.text_edits import set_key
 from monarch_client.wire.clusters import Plan
 from monarch_client.wire.jobs import Job
-
-NO_DEFAULTS = ProjectDefaults()
 
 
 class Submission:

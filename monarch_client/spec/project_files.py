@@ -16,6 +16,7 @@ from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.documents import is_several
 from monarch_client.spec.envs import with_envs
 from monarch_client.spec.findings import Findings, SpecCode
+from monarch_client.spec.from_object import read_object
 from monarch_client.spec.from_yaml import read_yaml
 from monarch_client.spec.nodes import Entry, Node, content_of
 from monarch_client.spec.pyproject import read_pyproject
@@ -94,6 +95,29 @@ class ProjectDefaults:
         for top in dict.fromkeys(path[0] for path in used):
             text = _set(text, top, used, own)
         return text, {".".join(path): default for path, default in used.items()}
+
+    def completed_object(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a specification that is no text with the defaults that it lacks.
+
+        InvalidSpecErrors: it has values that JSON cannot carry.
+        """
+        root = read_object(dict(spec), Findings())
+        made = dict(spec)
+        for path, default in _without(self.values, dict(_flat(root))).items():
+            if len(path) == 1:
+                made[path[0]] = default.value
+            else:
+                made[path[0]] = {**(made.get(path[0]) or {}), path[1]: default.value}
+        return made
+
+    def excluding(self, paths: Collection[KeyPath]) -> ProjectDefaults:
+        """Return the defaults of all other keys."""
+        return ProjectDefaults(
+            {path: each for path, each in self.values.items() if path not in paths}
+        )
+
+
+NO_DEFAULTS = ProjectDefaults()
 
 
 def project_defaults(folder: Path) -> ProjectDefaults:

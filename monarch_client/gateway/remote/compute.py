@@ -6,9 +6,11 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from monarch_client.gateway.remote.request import DEFAULT_MESH
+from monarch_client.spec.project_files import NO_DEFAULTS, ProjectDefaults, project_defaults
 
 # How long the workers outlive a program that was killed.
 IDLE_MINUTES = 30
@@ -58,32 +60,55 @@ class Compute:
     infra: str = ""
 
 
-def spec_of(compute: Any, name: str, meshes: Mapping[str, int]) -> dict[str, Any]:
+def defaults_for_program(folder: Path) -> ProjectDefaults:
+    """Return the defaults of a folder's project files for a job whose program runs here.
+
+    They lack `run`, since the program is the driver, and a local `workdir`, which is not uploaded.
+    InvalidProjectFileError: a file is wrong.
+    """
+    defaults = project_defaults(folder)
+    workdir = defaults.values.get(("workdir",))
+    is_local = workdir is not None and isinstance(workdir.value, str)
+    return defaults.excluding([("run",), *([("workdir",)] if is_local else [])])
+
+
+def spec_of(
+    compute: Any,
+    name: str | None,
+    meshes: Mapping[str, int],
+    defaults: ProjectDefaults = NO_DEFAULTS,
+) -> dict[str, Any]:
     """Return the specification of a job whose workers wait for this program.
 
     `compute` is a `Compute`, or another object or mapping with some of its fields, or a job
     specification as a mapping. ValueError, TypeError: what cannot be meant.
     """
-    if isinstance(compute, Mapping) and not compute.keys() & set(_FIELDS):
-        spec = dict(compute)
-        if isinstance(spec.get("workdir"), str):
-            raise ValueError(
-                "compute: a local workdir is uploaded by `mportal dev` and `mportal submit` only. "
-                "Use a git workdir, or an image with the code."
-            )
-        size = int(spec.get("num_nodes", 1))
-    else:
-        fields = _fields_of(compute)
-        spec = _described(fields)
-        size = fields["replicas"]
+    spec = _own_spec(compute)
+    if name is not None:
+        spec = {"name": name, **spec}
+    if meshes:
+        spec["portal"] = {**(spec.get("portal") or {}), "meshes": dict(meshes)}
+    spec = defaults.completed_object(spec)
+    size = int(spec.get("num_nodes", 1))
     portal = dict(spec.get("portal") or {})
-    if meshes or not portal.get("meshes"):
-        portal["meshes"] = dict(meshes) or {DEFAULT_MESH: size}
+    portal["meshes"] = portal.get("meshes") or {DEFAULT_MESH: size}
     total = sum(portal["meshes"].values())
     if "num_nodes" in spec and total != size:
         raise ValueError(f"meshes need {total} hosts, and compute has {size}")
     portal.setdefault("idle", {"minutes": IDLE_MINUTES})
-    return {"name": name, **spec, "num_nodes": total, "portal": {**portal, "gateway": True}}
+    return {**spec, "num_nodes": total, "portal": {**portal, "gateway": True}}
+
+
+def _own_spec(compute: Any) -> dict[str, Any]:
+    """Return what `compute` itself says, as a specification."""
+    if not isinstance(compute, Mapping) or compute.keys() & set(_FIELDS):
+        return _described(_fields_of(compute))
+    if isinstance(compute.get("workdir"), str):
+        raise ValueError(
+            "compute: a local workdir is uploaded by `mportal dev` and `mportal submit` only. "
+            "Use a git workdir, or an image with the code."
+        )
+    return dict(compute)
 
 
 def _fields_of(compute: Any) -> dict[str, Any]:

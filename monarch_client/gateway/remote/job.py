@@ -9,12 +9,13 @@ Imports monarch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from monarch.job import JobState, JobTrait
 
-from monarch_client.gateway.remote.compute import spec_of
+from monarch_client.gateway.remote.compute import defaults_for_program, spec_of
 from monarch_client.gateway.remote.request import (
     RemoteOptions,
     RemoteRequest,
@@ -37,7 +38,8 @@ class RemoteJob(JobTrait):  # type: ignore[misc]  # monarch has no types
 
     `compute` describes machines: the portal starts a job on them, which ends with this one.
     `selector` are the labels of Kubernetes pods that run workers, `hosts` addresses of workers:
-    neither is ended. Exactly one of the three is given. Options: docs/reference/remote-job.md.
+    neither is ended. Exactly one of the three is given. With `compute`, the project files of the
+    current folder give defaults. Options: docs/reference/remote-job.md.
     ValueError, TypeError: what cannot be meant. Errors of the rest are `ClientError`.
     """
 
@@ -58,8 +60,9 @@ class RemoteJob(JobTrait):  # type: ignore[misc]  # monarch has no types
             self._source = RunningWorkers(request)
         else:
             refuse_for_compute(options)
-            spec = spec_of(compute, request.name, request.meshes)
-            self.name = str(spec["name"])
+            defaults = defaults_for_program(Path.cwd())
+            spec = spec_of(compute, options.get("name"), request.meshes, defaults)
+            self.name = str(spec.setdefault("name", request.name))
             self._source = PortalWorkers(spec, project, request.sync_dirs)
 
     def __enter__(self) -> Self:

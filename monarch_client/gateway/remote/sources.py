@@ -121,7 +121,8 @@ class PortalWorkers:
         """Submit the job, and wait until it runs. JobEndedError: it never did."""
         config = load(os.environ)
         client = self._client = signed_in(config)
-        slug = project_of(client, self._project or config.project)
+        named = (self._spec.get("portal") or {}).get("project")
+        slug = project_of(client, self._project or named or config.project)
         job: Job = client.submit(slug, self._spec)
         self._job = job
         log.info("Job %s (%s): %s", job.id, job.name, job.url)

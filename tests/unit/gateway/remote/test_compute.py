@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from monarch_client.gateway import Compute, Image
-from monarch_client.gateway.remote.compute import GPU_VARIABLE, spec_of
+from monarch_client.gateway.remote.compute import GPU_VARIABLE, defaults_for_program, spec_of
 from monarch_client.spec import JobSpec
 
 PORTAL = {"meshes": {"workers": 2}, "idle": {"minutes": 30}, "gateway": True}
@@ -66,3 +67,39 @@ def test_a_description_that_cannot_be_meant_is_refused(
     monkeypatch.delenv(GPU_VARIABLE, raising=False)
     with pytest.raises((ValueError, TypeError), match=named):
         spec_of(compute, "job", meshes)
+
+
+PORTAL_YAML = """\
+name: ours
+num_nodes: 3
+workdir: .
+run: python train.py
+setup: pip install numpy
+resources: {infra: slurm, cpus: 2}
+portal: {queue: night, project: rl}
+"""
+
+
+@pytest.mark.feature("S2.8")
+def test_the_project_files_of_the_folder_give_the_values_that_compute_lacks(tmp_path: Path) -> None:
+    (tmp_path / "portal.yaml").write_text(PORTAL_YAML)
+    defaults = defaults_for_program(tmp_path)
+    assert spec_of(Compute(cpu=8, replicas=2), None, {}, defaults) == {
+        "name": "ours",
+        "num_nodes": 2,
+        "setup": "pip install numpy",
+        "resources": {"cpus": "8+", "infra": "slurm"},
+        "portal": {**PORTAL, "queue": "night", "project": "rl"},
+    }
+    assert spec_of({"setup": ""}, None, {}, defaults)["portal"]["meshes"] == {"workers": 3}
+    assert spec_of({}, "mine", {"a": 2}, defaults)["name"] == "mine"
+    assert spec_of({}, None, {"a": 2}, defaults)["num_nodes"] == 2
+
+
+def test_the_program_replaces_the_command_and_the_folder_of_project_files(tmp_path: Path) -> None:
+    (tmp_path / "portal.yaml").write_text(PORTAL_YAML)
+    assert not {"run", "workdir"} & spec_of({}, None, {}, defaults_for_program(tmp_path)).keys()
+    url = "workdir: {url: https://github.com/acme/rl}\n"
+    (tmp_path / "portal.yaml").write_text(url)
+    spec = spec_of({}, None, {}, defaults_for_program(tmp_path))
+    assert spec["workdir"] == {"url": "https://github.com/acme/rl"}

@@ -1,0 +1,23 @@
+"""The project in which the job of a RemoteJob is submitted."""
+
+from __future__ import annotations
+
+import pytest
+
+from monarch_client.errors import RefusedError
+from monarch_client.gateway.remote import sources
+from monarch_client.rest.config import Config
+from tests.unit.rest.fake_portal import FakePortal
+
+
+@pytest.mark.parametrize(("argument", "chosen"), [(None, "named"), ("argument", "argument")])
+def test_the_argument_then_the_specification_then_the_sign_in_give_the_project(
+    monkeypatch: pytest.MonkeyPatch, argument: str | None, chosen: str
+) -> None:
+    portal = FakePortal()
+    monkeypatch.setattr(sources, "load", lambda _: Config("http://portal", "mpt_x", "signed-in"))
+    monkeypatch.setattr(sources, "signed_in", lambda _: portal.client())
+    workers = sources.PortalWorkers({"portal": {"project": "named"}}, argument)
+    with pytest.raises(RefusedError):
+        workers.find()
+    assert [each.url.path for each in portal.requests] == [f"/api/v1/projects/{chosen}/jobs"]
