@@ -14,7 +14,7 @@ import yaml
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE, exit_code_of
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.progress import Progress
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.submission import Submission, given

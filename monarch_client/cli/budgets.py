@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 import click
 
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, dollars, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say

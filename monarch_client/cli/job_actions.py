@@ -11,7 +11,7 @@ import click
 
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.follow import JobView
-from monarch_client.cli.jobs import (
+from monarch_client.cli.options import (
     drop_deleted_option,
     job_argument,
     jobs_argument,

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import click
 
 from monarch_client import rest
-from monarch_client.cli import completion
+from monarch_client.cli.options import job_argument, job_numbers, project_option
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
@@ -21,26 +21,6 @@ from monarch_client.runner.vocabulary.worker_states import LOST
 from monarch_client.wire.attempts import Attempt, Stage, Worker
 from monarch_client.wire.jobs import Event, Job
 from monarch_client.wire.metrics import GpuUse
-
-project_option = click.option(
-    "--project",
-    "-p",
-    help="Default: MPORTAL_PROJECT, or your only one.",
-    shell_complete=completion.projects,
-)
-job_argument = click.argument("job_id", type=int, metavar="JOB", shell_complete=completion.job_ids)
-drop_deleted_option = click.option(
-    "--drop-deleted", is_flag=True, help="Leave out dependencies on deleted jobs."
-)
-jobs_argument = click.argument(
-    "job_ids",
-    type=int,
-    nargs=-1,
-    required=True,
-    metavar="JOB...",
-    shell_complete=completion.job_ids,
-)
-
 
 # Between two requests of `ps --watch`.
 WATCH_S = 2.0
@@ -115,7 +95,7 @@ EVENT_COLUMNS = {
 @click.option("--status", "-s", default="", help="Such as RUNNING,QUEUED.")
 @click.option("--user", "-u", default="", help='A user name, or "me".')
 @click.option("--name", default="", help="Exactly this name.")
-@click.option("--parent", type=int, help="Jobs that this job's program submitted.")
+@click.option("--parent", metavar="JOB", help="Jobs that this job's program submitted.")
 @click.option("--gpu", default="", help="GPUs of this type, such as H100.")
 @click.option("--queue", default="", help="In this queue.")
 @click.option("--backend", default="", help="On this backend.")
@@ -144,6 +124,8 @@ def ps(
     """List jobs, newest first."""
     filters["label"], filters["reason"] = ",".join(filters["label"]), filters["reason"].upper()
     filters["status"] = tuple(filters["status"].upper().split(",")) if filters["status"] else ()
+    if filters["parent"]:
+        project, [filters["parent"]] = job_numbers(session, project, [filters["parent"]])
     slug = session.project(project)
     if view:
         filters = {**view_filters(session, slug, view), **{k: v for k, v in filters.items() if v}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from monarch_client.cli.job_actions import act
-from monarch_client.cli.jobs import job_argument, project_option
+from monarch_client.cli.options import job_argument, job_numbers, project_option
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
 from monarch_client.spec.label_keys import changes_in
@@ -17,16 +17,18 @@ from monarch_client.spec.label_keys import changes_in
 @pass_session
 def label(session: Session, words: tuple[str, ...], project: str | None) -> None:
     """Label jobs: NAME=VALUE sets a label, NAME- removes it."""
-    jobs = [int(word) for word in words if word.isdecimal()]
-    if not jobs:
-        raise click.UsageError("Name the jobs by their numbers, before the labels.")
+    labels = [word for word in words if "=" in word or word.endswith("-")]
+    names = [word for word in words if word not in labels]
+    if not names:
+        raise click.UsageError("Name the jobs by numbers or names, before the labels.")
     try:
-        changes = changes_in(word for word in words if not word.isdecimal())
+        changes = changes_in(labels)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if not changes:
         raise click.UsageError("Give labels as NAME=VALUE, or NAME- to remove one.")
-    act(session, project, "label", jobs, labels=changes)
+    slug, jobs = job_numbers(session, project, names)
+    act(session, slug, "label", jobs, labels=changes)
 
 
 @click.command()

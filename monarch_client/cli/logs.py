@@ -10,9 +10,9 @@ import click
 from monarch_client import rest
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.follow import JobView
-from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.log_search import Search, SearchRequest, search_options
+from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, tell
 from monarch_client.runner.vocabulary.streams import STREAMS

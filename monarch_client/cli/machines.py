@@ -10,7 +10,7 @@ from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, age, dollars, output_options
 from monarch_client.cli.plans import show_plan
 from monarch_client.cli.session import Session, pass_session

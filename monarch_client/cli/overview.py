@@ -6,7 +6,8 @@ from datetime import datetime, timezone
 
 import click
 
-from monarch_client.cli.jobs import gpu_use_text, project_option
+from monarch_client.cli.jobs import gpu_use_text
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say

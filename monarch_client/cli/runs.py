@@ -8,7 +8,8 @@ import click
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import NOTHING_FOUND
-from monarch_client.cli.jobs import gpu_use_text, project_option
+from monarch_client.cli.jobs import gpu_use_text
+from monarch_client.cli.options import job_numbers, project_option
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
@@ -112,8 +113,7 @@ def history(
 
 @click.command()
 @click.argument(
-    "job_ids",
-    type=click.IntRange(1),
+    "names",
     nargs=-1,
     required=True,
     metavar="JOB JOB...",
@@ -126,14 +126,14 @@ def history(
 def compare(
     session: Session,
     /,
-    job_ids: tuple[int, ...],
+    names: tuple[str, ...],
     metrics: tuple[str, ...],
     output: Output,
     *,
     diff: bool,
 ) -> None:
     """Compare two to six jobs: times, cost, specifications and metrics."""
-    numbers = list(dict.fromkeys(job_ids))
+    numbers = list(dict.fromkeys(job_numbers(session, None, [name])[1][0] for name in names))
     if not _FEWEST_COMPARED <= len(numbers) <= MOST_COMPARED:
         raise click.UsageError(f"Name two to {MOST_COMPARED} different jobs.")
     found = session.client.compare(numbers)

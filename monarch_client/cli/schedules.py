@@ -13,7 +13,7 @@ from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt

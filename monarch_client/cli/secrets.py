@@ -8,7 +8,7 @@ from typing import IO
 import click
 
 from monarch_client.cli import completion
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, tell
 from monarch_client.gateway.forwarded_ports import Forward, ForwardedPorts

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from monarch_client.cli.exit_codes import DETACHED, FAILED_WITHOUT_CODE, NOTHING_FOUND, TIMED_OUT
-from monarch_client.cli.jobs import job_argument, project_option
+from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, tell

@@ -13,7 +13,8 @@ import click
 import yaml
 
 from monarch_client.cli.exit_codes import BAD_REQUEST
-from monarch_client.cli.jobs import COLUMNS, project_option
+from monarch_client.cli.jobs import COLUMNS
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.own_values import (
     COMMAND_LINE,

@@ -11,7 +11,7 @@ import click
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import PORTAL_TROUBLE
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, status_line, tell

@@ -10,7 +10,7 @@ import click
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, age, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt

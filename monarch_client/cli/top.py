@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from monarch_client.cli.exit_codes import DETACHED, NOTHING_FOUND
-from monarch_client.cli.jobs import job_argument, project_option
+from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, amount, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.task_tables import show_tasks

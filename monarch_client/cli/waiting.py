@@ -9,7 +9,7 @@ import click
 
 from monarch_client import rest
 from monarch_client.cli.exit_codes import DETACHED, TIMED_OUT, exit_code_of
-from monarch_client.cli.jobs import jobs_argument, project_option
+from monarch_client.cli.options import jobs_argument, project_option
 from monarch_client.cli.progress import Progress
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.errors import UnreachableError

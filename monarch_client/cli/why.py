@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 import click
 
-from monarch_client.cli.jobs import job_argument, project_option
+from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say

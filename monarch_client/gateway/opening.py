@@ -12,7 +12,8 @@ from monarch_client.attaching.errors import AttachError
 from monarch_client.attaching.folders import sweep
 from monarch_client.errors import ClientError
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.config import load, project_of, signed_in
+from monarch_client.rest.config import load, signed_in
+from monarch_client.rest.job_names import find_job as find_named_job
 
 # Set by `mportal attach` for its program: PROJECT/NUMBER.
 JOB_VARIABLE = "MPORTAL_ATTACH"
@@ -85,19 +86,16 @@ def _end_abandoned(client: PortalClient, portal_url: str) -> None:
 
 
 def find_job(client: PortalClient, job: str | int, project: str | None) -> tuple[str, int]:
-    """Return the project and number of a job that is given by number, name or PROJECT/NUMBER."""
-    text = str(job)
-    if not text:
+    """Return the project and number of a job, or of the running job of a name.
+
+    AttachError: there is none.
+    """
+    if not str(job):
         raise AttachError('Which job? Give its number or name, such as connect("ppo").')
-    given, is_qualified, rest = text.partition("/")
-    if is_qualified:
-        project, text = given, rest
-    slug = project_of(client, project)
-    if text.isdecimal():
-        return slug, int(text)
-    running = client.jobs(slug, status=["RUNNING"], name=text, limit=1).results
-    if not running:
+    found = find_named_job(client, str(job), project, status=["RUNNING"])
+    if found.number is None:
         raise AttachError(
-            f"Project {slug} has no running job named {text}. See: mportal ps --project {slug}"
+            f"Project {found.project} has no running job named {found.name}. "
+            f"See: mportal ps --project {found.project}"
         )
-    return slug, running[0].id
+    return found.project, found.number

@@ -1,0 +1,66 @@
+"""The argument JOB: a number, or the name of the newest such job, in every command alike."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from monarch_client.cli.main import cli
+from tests.each_case import check_each
+from tests.unit.cli.test_wrong_values import commands
+from tests.unit.rest.fake_portal import job_json, ok, page
+
+JOBS = "GET /projects/rl/jobs"
+# These connect to running jobs only, and read names by themselves.
+OF_RUNNING_JOBS = {("attach",), ("sync",), ("ssh",)}
+
+
+def takes_jobs(command: click.Command) -> bool:
+    return any((p.metavar or "").startswith("JOB") for p in command.params)
+
+
+def test_every_command_that_takes_jobs_takes_a_name_for_the_newest(mportal, portal):
+    portal.on(JOBS, page([]))
+    taking = [
+        (path, c) for path, c in commands(cli) if takes_jobs(c) and path not in OF_RUNNING_JOBS
+    ]
+    assert len(taking) > 20
+
+    def check(path, command):
+        options = ["--parent"] if path == ("ps",) else []
+        others = {"priority": ["70"], "words": ["a=b"], "text": ["x"], "duration": ["1h"]}
+        more = [w for p in command.params for w in others.get(p.name, [])]
+        names = ["ppo", "dqn"] if path == ("compare",) else ["ppo"]
+        done = mportal(*path, *options, *names, *more)
+        assert (done.exit_code, "no job named 'ppo'" in done.stderr) == (2, True), done.stderr
+
+    check_each(taking, check)
+
+
+def test_the_newest_job_of_a_name_is_taken(mportal, portal):
+    portal.on(JOBS, page([job_json(id=42, name="ppo")]))
+    portal.on("GET /projects/rl/jobs/42", ok(job_json(id=42, name="ppo")))
+    portal.on("GET /projects/rl/jobs/42/attempts", page([]))
+    assert "42 (ppo)" in mportal("get", "ppo").stdout
+    assert dict(portal.seen(JOBS)[0].url.params) == {"name": "ppo", "limit": "1"}
+
+
+def test_a_job_of_another_project_is_named_with_it(mportal, portal):
+    portal.on("GET /projects/vision/jobs/7", ok(job_json(id=7, project="vision")))
+    portal.on("GET /projects/vision/jobs/7/attempts", page([]))
+    assert mportal("get", "vision/7").exit_code == 0
+
+
+def test_a_number_needs_no_search(mportal, portal):
+    portal.on("GET /projects/rl/jobs/42", ok(job_json()))
+    portal.on("GET /projects/rl/jobs/42/attempts", page([]))
+    mportal("get", "42")
+    assert portal.seen(JOBS) == []
+
+
+@pytest.mark.parametrize("words", [("cancel", "rl/1", "vision/2"), ("wait", "vision/x", "rl/x")])
+def test_jobs_of_two_projects_in_one_command_are_refused(mportal, portal, words):
+    portal.on(JOBS, page([job_json()]))
+    portal.on("GET /projects/vision/jobs", page([job_json()]))
+    done = mportal(*words)
+    assert (done.exit_code, "Name jobs of one project." in done.stderr) == (2, True)
