@@ -70,11 +70,14 @@ class Submission:
         if job.array is not None:
             array = self._session.client.array(job.project, job.array)
             output.one(array, lambda: say(f"{array_summary(array)}\n{array.url}"))
+            show_held(array.jobs)
             return
         if not follow:
             output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
+            show_held([job])
             return
         tell(f"Job {job.id} ({job.name}): {job.url}")
+        show_held([job])
         click.get_current_context().exit(JobView(self._session.client, job).follow())
 
     def estimate(self, *, project: str | None, output: Output, **changes: Any) -> None:
@@ -176,6 +179,14 @@ class Submission:
             tell(excerpt(text, replace(each, line=line), self._source_name))
         count = len(errors)
         tell(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.")
+
+
+def show_held(jobs: Sequence[Job]) -> None:
+    """Print the command that starts those of the jobs that are held."""
+    held = [str(job.id) for job in jobs if job.can_release]
+    if held:
+        who = f"Job {held[0]} is" if len(held) == 1 else f"{len(held)} jobs are"
+        tell(f"{who} held until: mportal release {' '.join(held)}")
 
 
 def given(**values: Any) -> dict[str, Any]:

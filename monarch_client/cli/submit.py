@@ -21,7 +21,7 @@ from monarch_client.cli.own_values import (
     command_words,
 )
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.submission import Submission, given
+from monarch_client.cli.submission import Submission, given, show_held
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec.documents import Document, documents_in
@@ -195,6 +195,7 @@ def _make_all(
                 submission.complain(here)
         exits(BAD_REQUEST)
     output.rows(jobs, COLUMNS)
+    show_held(jobs)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -81,6 +81,20 @@ def test_a_job_can_be_submitted_held(mportal, portal, spec):
     assert sent(portal)["portal"] == {"hold": True}
 
 
+@pytest.mark.parametrize("words", [("run", "-d", "--hold", "true"), ("submit", "--hold", "-")])
+def test_a_held_job_is_printed_with_the_command_that_releases_it(mportal, portal, words):
+    portal.on(JOBS, ok(job_json(wait_reason="HELD", can_release=True), 201))
+    said = mportal(*words, input="run: echo\n").stderr
+    assert "Job 42 is held until: mportal release 42" in said
+
+
+def test_held_jobs_of_one_submission_are_released_with_one_command(mportal, portal, tmp_path):
+    held = [job_json(id=number, can_release=True) for number in (1, 2)]
+    portal.on("POST /projects/rl/jobs/batch", page(held))
+    said = mportal("submit", "-", input="run: a\n---\nrun: b\n").stderr
+    assert "2 jobs are held until: mportal release 1 2" in said
+
+
 def test_quiet_prints_the_id_alone(mportal, portal, spec):
     portal.on(JOBS, ok(job_json(), 201))
     assert mportal("submit", "-q", "-f", str(spec)).stdout == "42\n"
