@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
-from jobs.models import Job, JobArray, Project
+from jobs.models import Job, JobArray, JobDependency, Project
 from jobs.permissions import Actor
 from jobs.readers.job_graph import job_graph
 from jobs.statuses import JobStatus, Role
+from tests.each_case import check_each
 from tests.factories import make_job, make_member
 from tests.integration.web.conftest import browser_of
+from tests.undone import undone
 
 pytestmark = pytest.mark.feature("S2.6")
 
@@ -85,3 +89,42 @@ def test_a_large_graph_takes_as_many_queries_as_a_small_one_and_is_folded(
     assert "90 jobs: 40 queued, 50 succeeded" in text
     assert "Show each job" in text and f"sweep array {array.pk}: 30 queued" in text
     assert "Fold finished jobs" in mia.text(f"/rl/jobs/{jobs[-1].pk}/graph/live?whole=1")
+
+
+def make_fan(project: Project, number: int) -> list[Job]:
+    """Create jobs, and one that depends on all of them."""
+    first = make_job(project)
+    columns = {field.attname: getattr(first, field.attname) for field in Job._meta.concrete_fields}
+    columns["id"] = None
+    jobs = Job.objects.bulk_create((Job(**columns) for _ in range(number)), 500)
+    JobDependency.objects.bulk_create(
+        JobDependency(job=first, needs=job, needs_number=job.pk, needs_name=job.name)
+        for job in jobs
+    )
+    return [first, *jobs]
+
+
+def test_a_wide_or_a_long_graph_is_found_without_reading_all_dependencies_for_each_job(
+    project, mia
+):
+    @undone()
+    def reads_few(make: Callable[[Project, int], list[Job]]) -> None:
+        jobs = make(project, 400)
+        with connection.cursor() as cursor:
+            # The statistics from which the database chooses how it reads.
+            cursor.execute("ANALYZE jobs_jobdependency")
+        before = dependencies_read()
+        assert len(job_graph(Actor(mia.user), "rl", jobs[0].pk).jobs) == len(jobs)
+        assert dependencies_read() - before < 20 * len(jobs)
+
+    check_each([make_fan, make_chain], reads_few)
+
+
+def dependencies_read() -> int:
+    """Return the number of dependencies that the database read in this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables"
+            " WHERE relname = 'jobs_jobdependency'"
+        )
+        return int(cursor.fetchone()[0])
