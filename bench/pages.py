@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from bench.cpu_time import cpu_seconds
 from bench.measure import NoPeer, figures, report, say
 from bench.schedule.ground import servers
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 JOBS, WAITING, RUNNING, WARM = 100_000, 200, 40, 10
 # Those with an attempt and a cluster of this month.
 RECENT = 50_000
+OF_ARRAY = 2000
 A_BATCH = 1000
 TIMES, WARM_UP = 40, 3
 PAGES = {
@@ -37,12 +40,29 @@ PAGES = {
     "machines": "/team/machines",
     "queue": "/team/queue",
     "usage": "/team/usage",
+    "timeline": "/team/queue/timeline",
+    "timeline_week": "/team/queue/timeline?hours=168",
+    "timeline_live": "/team/queue/timeline/live",
+    "history": "/team/history?name=train-7",
+    "array": "/team/arrays/{array}",
+    "array_live": "/team/arrays/{array}/live",
+    "graph": "/team/jobs/{collector}/graph",
+    "job": "/team/jobs/{collector}",
 }
 WHY_NO_PEER = "dashboards of others show neither the same values nor one project of many"
 
 
-def fill(jobs: int) -> User:
-    """Create a project with `jobs` jobs, of which a few wait and run; return a member."""
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A member of the project, and the numbers that addresses of pages name."""
+
+    user: User
+    array: int
+    collector: int
+
+
+def fill(jobs: int) -> Filled:
+    """Create a project with `jobs` jobs, of which a few wait and run, and an array besides."""
     # Models only after the set-up.
     from django.core.management import call_command  # noqa: PLC0415
     from django.db import connection  # noqa: PLC0415
@@ -58,9 +78,40 @@ def fill(jobs: int) -> User:
     while some := list(islice(rows, A_BATCH)):
         _with_attempts(Job.objects.bulk_create(some))
     say(f"{jobs:,} jobs, {min(jobs, RECENT):,} of them of this month")
+    array, collector = _array(projects[0], user)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-    return user
+    return Filled(user, array, collector)
+
+
+def _array(project: Project, user: User) -> tuple[int, int]:
+    """Create an array and a job that depends on all of its jobs; return their numbers."""
+    from django.utils import timezone  # noqa: PLC0415
+
+    from jobs.models import Job, JobArray, JobDependency  # noqa: PLC0415
+
+    common = {"project": project, "kind": "plain", "spec": {}, "backend_name": "fake"}
+    common |= {"submitted_by": user, "num_nodes": 1}
+    array = JobArray.objects.create(
+        project=project, name="sweep", values=[], size=OF_ARRAY, submitted_by=user
+    )
+    ended = timezone.now() - timedelta(days=1)
+    over = {"status": "SUCCEEDED", "started_at": ended, "ended_at": ended}
+    rows = Job.objects.bulk_create(
+        (
+            Job(name="sweep", array=array, array_index=number, **common, **over)
+            for number in range(OF_ARRAY)
+        ),
+        A_BATCH,
+    )
+    collector = Job.objects.create(name="collect", status="SUCCEEDED", ended_at=ended, **common)
+    JobDependency.objects.bulk_create(
+        JobDependency(
+            job=collector, needs=row, needs_number=row.pk, needs_name=row.name, ended_as=row.status
+        )
+        for row in rows
+    )
+    return array.pk, collector.pk
 
 
 def _jobs(project: Project, user: User, count: int) -> Iterator[Any]:
@@ -155,9 +206,12 @@ def _with_attempts(rows: list[Any]) -> None:
 
 
 def measure(browser: Client, name: str, path: str) -> None:
-    """Request one page many times and report the 95th percentile."""
-    took_ms, size = [], 0
+    """Request one page many times; report the 95th percentile and the processor time."""
+    session = _database_session()
+    took_ms, size, before_ms = [], 0, 0.0
     for number in range(WARM_UP + TIMES):
+        if number == WARM_UP:
+            before_ms = _cpu_ms(session)
         began = time.perf_counter()
         answer = browser.get(path)
         if answer.status_code != 200:
@@ -165,16 +219,27 @@ def measure(browser: Client, name: str, path: str) -> None:
         size = len(answer.content)
         if number >= WARM_UP:
             took_ms.append(1000 * (time.perf_counter() - began))
+    cpu_ms = (_cpu_ms(session) - before_ms) / TIMES
     took_ms.sort()
     say(f"{name}: median {took_ms[len(took_ms) // 2]:.0f} ms, {size / 1000:.0f} kB")
     worst = took_ms[int(0.95 * len(took_ms))]
-    report(
-        f"page_p95_ms_{name}",
-        worst,
-        "ms",
-        peer=NoPeer(WHY_NO_PEER),
-        spread=(took_ms[0], took_ms[-1]),
-    )
+    no_peer = NoPeer(WHY_NO_PEER)
+    spread = (took_ms[0], took_ms[-1])
+    report(f"page_p95_ms_{name}", worst, "ms", peer=no_peer, spread=spread)
+    report(f"page_cpu_ms_{name}", cpu_ms, "ms", peer=no_peer)
+
+
+def _database_session() -> int:
+    """Return the process of PostgreSQL that serves this one."""
+    from django.db import connection  # noqa: PLC0415
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+def _cpu_ms(session: int) -> float:
+    return 1000 * (time.process_time() + cpu_seconds(session))
 
 
 def main() -> None:
@@ -183,13 +248,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=JOBS)
     jobs = parser.parse_args().jobs
     with figures(), servers():
-        user = fill(jobs)
+        filled = fill(jobs)
         from django.test import Client  # noqa: PLC0415
 
         browser = Client(headers={"host": "127.0.0.1"})
-        browser.force_login(user)
+        browser.force_login(filled.user)
         for name, path in PAGES.items():
-            measure(browser, name, path)
+            measure(browser, name, path.format(array=filled.array, collector=filled.collector))
 
 
 if __name__ == "__main__":
