@@ -56,7 +56,7 @@ def settled_usage(
     """Add up the clusters between the two whose last bill belongs to one attempt and one day.
 
     `jobs` has at most `most_jobs` of the jobs with none of the other clusters, and all that have
-    both kinds.
+    both kinds. With 0 jobs are not added up.
     """
     values: dict[str, int | datetime] = {
         "project": project.pk,
@@ -98,7 +98,9 @@ def _gpus_in(resources: str | None) -> int | None:
 # Jobs are numbered in time: the first one of these spares reading all older ones.
 _SUMS = """
 WITH there AS MATERIALIZED (
-    SELECT c.id, c.created_at, c.gone_at, c.usd, c.num_nodes, min(a.job_id) AS job_id,
+    SELECT c.id, min(a.job_id) AS job_id, c.usd, c.num_nodes,
+        (c.created_at AT TIME ZONE 'UTC')::date AS day,
+        c.num_nodes * date_part('epoch', c.gone_at - c.created_at) / 3600 AS node_hours,
         (
             count(a.id) = 1 AND c.created_at >= %(begin)s AND c.gone_at < %(end)s
             AND c.status = 'GONE' AND c.stopped_at IS NULL
@@ -110,22 +112,18 @@ WITH there AS MATERIALIZED (
     WHERE c.project_id = %(project)s AND c.created_at < %(end)s
         AND (c.gone_at IS NULL OR c.gone_at >= %(begin)s)
     GROUP BY c.id
-), piece AS MATERIALIZED (
-    SELECT job_id, (created_at AT TIME ZONE 'UTC')::date AS day, coalesce(usd, 0) AS usd,
-        num_nodes * extract(epoch FROM gone_at - created_at)::float8 / 3600 AS node_hours
-    FROM there WHERE is_settled
 ), part AS (
-    SELECT piece.day, job.submitted_by_id, job.request_options -> 'resources' AS resources,
-        sum(piece.usd) AS usd, sum(piece.node_hours) AS node_hours, count(*) AS pieces
-    FROM piece JOIN jobs_job AS job ON job.id = piece.job_id
-    WHERE job.id >= (SELECT min(job_id) FROM piece)
+    SELECT day, job.submitted_by_id, job.request_options -> 'resources' AS resources,
+        coalesce(sum(there.usd), 0) AS usd, sum(node_hours) AS node_hours, count(*) AS pieces
+    FROM there JOIN jobs_job AS job ON job.id = there.job_id
+    WHERE is_settled AND job.id >= (SELECT min(job_id) FROM there WHERE is_settled)
     GROUP BY 1, 2, 3
 ), by_job AS MATERIALIZED (
-    SELECT job_id, sum(usd) AS usd, sum(node_hours) AS node_hours, count(*) AS pieces
-    FROM piece GROUP BY job_id
+    SELECT job_id, coalesce(sum(usd), 0) AS usd, sum(node_hours) AS node_hours, count(*) AS pieces
+    FROM there WHERE is_settled AND %(most)s > 0 GROUP BY job_id
 ), divided AS MATERIALIZED (
-    SELECT DISTINCT a.job_id FROM there JOIN jobs_attempt AS a ON a.cluster_id = there.id
-    WHERE NOT there.is_settled
+    SELECT DISTINCT job_id FROM jobs_attempt
+    WHERE cluster_id = ANY (ARRAY(SELECT id FROM there WHERE NOT is_settled))
 )
 SELECT 'part', day, submitted_by_id, resources, usd, node_hours, pieces FROM part
 UNION ALL SELECT 'count', NULL, NULL, NULL, NULL, NULL, count(*) FROM by_job
