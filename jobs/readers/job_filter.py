@@ -173,8 +173,14 @@ def named_like(jobs: QuerySet[Job], text: str) -> QuerySet[Job]:
         # Narrows by the index what the other condition then checks.
         jobs = jobs.alias(grams=_NameGrams(F("name")))
         by_name &= Q(grams__contains=_NameGrams(Value(text)))
-    is_id = text.isascii() and text.isdecimal() and len(text) < ID_DIGITS
-    return jobs.filter(by_name | Q(pk=int(text)) if is_id else by_name)
+    number = number_in(text)
+    return jobs.filter(by_name if number is None else by_name | Q(pk=number))
+
+
+def number_in(text: str) -> int | None:
+    """Return the number of a job that `text` is; None if it is none."""
+    is_number = text.isascii() and text.isdecimal() and len(text) < ID_DIGITS
+    return int(text) if is_number else None
 
 
 def matching_counts(actor: Actor, project: Project, flt: JobFilter) -> dict[str, int]:

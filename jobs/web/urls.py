@@ -7,7 +7,7 @@ from django.urls import path
 from jobs.web.account import notification_pages, settings_pages, sign_in
 from jobs.web.administration import cloud_pages, quota_pages, sharing_pages, user_pages
 from jobs.web.base import live
-from jobs.web.base.palette import palette
+from jobs.web.base.palette import palette, palette_jobs
 from jobs.web.clusters import machines_page
 from jobs.web.help import help_pages
 from jobs.web.jobs import (
@@ -73,6 +73,7 @@ urlpatterns = [
     path("settings/clouds/remove", cloud_pages.remove, name="remove_cloud"),
     path("settings/add-cloud/<slug:kind>", cloud_pages.add, name="add_cloud"),
     path("settings/palette", palette, name="palette"),
+    path("settings/palette/jobs", palette_jobs, name="palette_jobs"),
     path("settings/notifications", notification_pages.notifications, name="notifications"),
     path("settings/notices", notification_pages.notices, name="notices"),
     path("settings/time", settings_pages.time_settings, name="time_settings"),

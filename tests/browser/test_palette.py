@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from jobs.models import Job
+from jobs.models import Job, Membership
 from jobs.statuses import JobStatus, Role
 from tests.browser.test_accessibility import LOOKS, assert_fine
 from tests.browser.visits import PASSWORD, sign_in
@@ -111,6 +111,44 @@ def test_actions_press_the_buttons_of_the_page(page, project, ada):
     opened(page, "sign out")
     page.keyboard.press("Enter")
     page.wait_for_url("**/sign-in*")
+
+
+def test_jobs_of_other_projects_are_found_also_on_a_page_of_no_project(page, ada):
+    other = make_project("nlp")
+    Membership.objects.create(project=other, user=ada, role=Role.VIEWER)
+    job = make_job(other, name="llama-eval")
+    page.goto("/settings/tokens")
+    opened(page, "llama-ev")
+    expect(option(page, f"llama-eval #{job.pk} Queued")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/nlp/jobs/{job.pk}")
+
+
+def test_help_and_the_timeline_are_among_the_pages(page):
+    page.goto("/rl/jobs")
+    opened(page)
+    shown = page.locator("#palette [role=option]").all_inner_texts()
+    assert {"Timeline", "What's new", "Documentation", "API", "Job schema"} <= set(shown)
+
+
+def test_labels_history_and_the_comparison_of_a_job_are_actions_of_its_page(page, project, ada):
+    make_job(project, name="ppo", submitted_by=ada)
+    job = make_job(project, name="ppo", submitted_by=ada)
+    page.goto(f"/rl/jobs/{job.pk}")
+    opened(page)
+    shown = page.locator("#palette [role=option]").all_inner_texts()
+    assert {"Rerun", "Cancel", "Hold"} <= set(shown)
+    page.keyboard.insert_text("labels and note")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Labels and note of ppo")).to_be_visible()
+    page.keyboard.press("Escape")
+    opened(page, "compare with")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rl/compare?jobs=*")
+    page.go_back()
+    opened(page, "history: all runs")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rl/history?name=ppo")
 
 
 def test_nothing_is_loaded_before_the_palette_is_opened(page):

@@ -43,6 +43,7 @@ _PROJECT_SETTINGS: tuple[_Listed, ...] = (
 _FROM_PAGES: tuple[_Listed, ...] = (
     ("submit", "submit", "Submit a job", Verb.SUBMIT_JOB),
     ("templates", "templates", "Templates", Verb.VIEW_PROJECT),
+    ("timeline", "timeline", "Timeline", Verb.VIEW_PROJECT),
     ("edit_template", "new_template", "New template", Verb.MANAGE_TEMPLATES),
     ("new_schedule", "new_schedule", "New schedule", Verb.MANAGE_OWN_SCHEDULES),
 )
@@ -64,6 +65,11 @@ _ACCOUNT = (
     ("password", "password", "Password"),
     ("time_settings", "time", "Time zone"),
     ("notifications", "notifications", "Notifications"),
+)
+_HELP = (
+    ("web:whats_new", "whats_new", "What's new"),
+    ("api:docs", "api", "API"),
+    ("api:job_schema", "job_schema", "Job schema"),
 )
 
 
@@ -95,6 +101,12 @@ def pages_of_all_projects() -> list[PageLink]:
 def account_pages() -> list[PageLink]:
     """Return the pages of a user's own account."""
     return _linked(_ACCOUNT)
+
+
+def help_pages(docs_url: str) -> list[PageLink]:
+    """Return the pages about the portal itself; `docs_url` is "" without documentation."""
+    docs = [PageLink("docs", "Documentation", docs_url)] if docs_url else []
+    return [*docs, *(PageLink(key, label, reverse(view)) for view, key, label in _HELP)]
 
 
 def _allowed(listed: tuple[_Listed, ...], project: wire.Project) -> list[PageLink]:

@@ -7,28 +7,50 @@ script finds their buttons.
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import asdict
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from jobs.models import Project
 from jobs.permissions import Actor, project_for
+from jobs.readers.found_jobs import found_jobs
 from jobs.web.base import pages
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import Frame, frame_of
+
+# Of a search, in characters.
+MOST_TEXT = 100
 
 
 @require_safe
 @signed_in
 def palette(request: HttpRequest, actor: Actor) -> HttpResponse:
     """Render the dialog and its entries; `project` is that of the page."""
-    slug = request.GET.get("project")
-    frame = frame_of(request, actor, project_for(actor, slug) if slug else None)
-    entries = json.dumps(_entries(frame))
-    context = {"entries": entries, "project": frame.project, "jobs": _jobs(frame)}
+    frame = frame_of(request, actor, _project_of(request, actor))
+    context = {"entries": json.dumps(_entries(frame)), "project": frame.project}
     return render(request, "_palette.html", context)
+
+
+@never_cache
+@require_safe
+@signed_in
+def palette_jobs(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """Return the jobs of all projects that `q` finds, those of `project` before others."""
+    text = request.GET.get("q", "")[:MOST_TEXT]
+    found = found_jobs(actor, text, _project_of(request, actor)) if text else []
+    jobs = [
+        {**asdict(job), "href": reverse("web:job", args=[job.project, job.id])} for job in found
+    ]
+    return JsonResponse({"jobs": jobs})
+
+
+def _project_of(request: HttpRequest, actor: Actor) -> Project | None:
+    slug = request.GET.get("project")
+    return project_for(actor, slug) if slug else None
 
 
 def _entries(frame: Frame) -> list[dict[str, str]]:
@@ -45,17 +67,10 @@ def _entries(frame: Frame) -> list[dict[str, str]]:
     found.append({"group": "Pages", "label": "Overview", "href": reverse("web:landing")})
     found += [_entry("Pages", link) for link in frame.pages_of_all_projects]
     found += [_entry("Account", link) for link in frame.account_pages]
+    found += [_entry("Help", link) for link in pages.help_pages(frame.docs_url)]
     found += [_entry("Administration", link) for link in frame.administration]
     return found
 
 
 def _entry(group: str, link: pages.PageLink) -> dict[str, str]:
     return {"group": group, "label": link.label, "href": link.address}
-
-
-def _jobs(frame: Frame) -> dict[str, Any]:
-    """Return where the script searches jobs, and the address of a job's page without its number."""
-    if frame.project is None:
-        return {}
-    args = [frame.project.slug]
-    return {"search": reverse("api:jobs", args=args), "page": reverse("web:jobs", args=args)}

@@ -24,6 +24,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
     ("get", "palette"): SIGNED_IN,
+    ("get", "palette_jobs"): SIGNED_IN,
     ("get", "notifications"): SIGNED_IN,
     ("get", "notices"): SIGNED_IN,
     ("get", "schedule_times"): "viewer",

@@ -52,7 +52,7 @@ def test_the_job_page_says_which_run_it_is_and_leads_to_those_beside_it(
     assert "Compare with the run before" not in viewer.text(f"/rl/jobs/{only.pk}")
     first, second, third = (make_run(project) for _ in range(3))
     html = viewer.get(f"/rl/jobs/{second.pk}").content.decode()
-    assert re.search(r'href="/rl/history\?name=ppo">\s*2 of 3', html)
+    assert re.search(r'href="/rl/history\?name=ppo"[^>]*>\s*2 of 3', html)
     assert f'title="Previous run: #{first.pk}"' in html
     assert f'title="Next run: #{third.pk}"' in html
     assert f'href="{address_of(first, second)}"' in html

@@ -63,7 +63,7 @@ class Palette {
     this.jobs = [];
     this.isMoved = false;
     this.problem = "";
-    this.isSearching = Boolean(this.query.value.trim() && this.dialog.dataset.jobs);
+    this.isSearching = Boolean(this.query.value.trim());
     if (this.isSearching) this.typing = setTimeout(() => this.#search(), TYPING_MS);
     this.#show();
   }
@@ -71,7 +71,7 @@ class Palette {
   async #search() {
     const aborter = (this.aborter = new AbortController());
     try {
-      this.jobs = await jobEntries(this.dialog, this.query.value, aborter.signal);
+      this.jobs = await jobEntries(this.dialog.dataset, this.query.value, aborter.signal);
     } catch (error) {
       if (aborter.signal.aborted) return;
       this.problem = "Jobs cannot be searched now. Try again.";

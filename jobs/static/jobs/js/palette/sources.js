@@ -1,5 +1,4 @@
-// What the palette finds: the portal's pages, the buttons of this page, and jobs over REST.
-const FOUND_JOBS = 8;
+// What the palette finds: the portal's pages, the buttons of this page, and jobs.
 
 export function pageEntries() {
   return JSON.parse(document.getElementById("palette").dataset.entries);
@@ -30,21 +29,20 @@ export function actionEntries() {
   ];
 }
 
-// Jobs whose name contains the text, or whose number it is.
-export async function jobEntries(dialog, query, signal) {
-  const { jobs, jobPage } = dialog.dataset;
+// Jobs whose name contains the text, or whose number it is; that one comes first.
+export async function jobEntries({ jobs, project }, query, signal) {
   const q = query.trim().replace(/^#/, "");
-  if (!jobs || !q) return [];
-  const answer = await fetch(`${jobs}?${new URLSearchParams({ q, limit: FOUND_JOBS })}`, {
+  if (!q) return [];
+  const answer = await fetch(`${jobs}?${new URLSearchParams({ q, project })}`, {
     headers: { Accept: "application/json" }, signal,
   });
   if (!answer.ok) throw new Error(`The search failed with status ${answer.status}.`);
-  const { results } = await answer.json();
-  return results.map((job) => ({
+  const found = await answer.json();
+  return found.jobs.map((job) => ({
     group: `Jobs of ${job.project}`,
     label: `${job.name} #${job.id}`,
     hint: job.status_label,
-    href: `${jobPage}/${job.id}`,
+    href: job.href,
     isJob: true,
   }));
 }
