@@ -7,11 +7,14 @@ import sys
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import Resolver404
 from django.views import defaults
 
 from jobs.api.base.errors import problem, problem_of
 from jobs.errors import DatabaseUnavailableError
 from jobs.ground.outages import is_database_away
+from jobs.web.base.access import actor_of
+from jobs.web.base.frame import render_page
 
 _API = "/api/"
 
@@ -32,6 +35,14 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         )
         return problem(400, "host_not_allowed", detail)
     return render(request, "400_host.html", status=400)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an address that leads nowhere: Django's handler404. The API has its own."""
+    context = {"exception": "" if isinstance(exception, Resolver404) else str(exception)}
+    if not request.user.is_authenticated:
+        return render(request, "404.html", context, status=404)
+    return render_page(request, actor_of(request), "404.html", context, status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

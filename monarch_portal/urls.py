@@ -12,4 +12,5 @@ urlpatterns = [
 ]
 
 handler400 = "monarch_portal.failures.bad_request"
+handler404 = "monarch_portal.failures.not_found"
 handler500 = "monarch_portal.failures.server_error"

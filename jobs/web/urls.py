@@ -48,6 +48,7 @@ urlpatterns = [
     path("sign-in", sign_in.SignInView.as_view(), name="sign_in"),
     path("sign-in/once/<str:secret>", sign_in.sign_in_once, name="sign_in_once"),
     path("sign-out", sign_in.sign_out, name="sign_out"),
+    path("settings", settings_pages.own_settings, name="own_settings"),
     path("settings/tokens", settings_pages.tokens, name="tokens"),
     path("settings/tokens/<int:token_id>/revoke", settings_pages.revoke, name="revoke"),
     path("settings/password", settings_pages.password, name="password"),

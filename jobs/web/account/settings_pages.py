@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jobs.actions.accounts.set_password import set_password
 from jobs.actions.accounts.set_time_format import set_time_format
@@ -31,6 +31,13 @@ from jobs.web.base.frame import render_page
 THEMES = ("system", "light", "dark")
 SENT_FORMS, MOST_SENT_FORMS, MAX_KEY_LENGTH = "sent_forms", 20, 32
 THEME_COOKIE_AGE = 365 * 24 * 3600
+
+
+@require_safe
+@signed_in
+def own_settings(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """List the pages of settings: of the user, of the project and of the installation."""
+    return render_page(request, actor, "account/settings.html", {})
 
 
 @never_cache

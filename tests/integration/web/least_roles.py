@@ -23,6 +23,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "password"): SIGNED_IN,
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
+    ("get", "own_settings"): SIGNED_IN,
     ("get", "palette"): SIGNED_IN,
     ("get", "palette_jobs"): SIGNED_IN,
     ("get", "notifications"): SIGNED_IN,

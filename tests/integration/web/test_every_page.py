@@ -28,6 +28,7 @@ from tests.sample_frames import tell_of_hosts
 pytestmark = pytest.mark.django_db
 
 OWN_PAGES = [
+    "/settings",
     "/settings/tokens",
     "/settings/password",
     "/settings/time",
@@ -126,6 +127,19 @@ def test_every_page_is_there(pages):
         assert page.status_code == (404 if page is pages[MISSING] else 200)
 
     check_pages(pages, rule)
+
+
+@pytest.mark.parametrize("path", ["/settings/nowhere", "/rl/jobs/", "/a/b/c/d"])
+def test_a_guessed_address_is_answered_in_the_words_of_the_portal(path):
+    project = make_project("rl")
+    page = browser_of(make_member(project, Role.VIEWER, username="vera")).get(path)
+    html = page.content.decode()
+    assert page.status_code == 404
+    assert "This page does not exist" in html
+    assert "Resolver404" not in html
+    # The frame of a signed-in user leads on.
+    assert "Account: vera" in html
+    assert "Resolver404" not in Client().get(path).content.decode()
 
 
 def test_nothing_is_inline_and_the_policy_forbids_it(pages):

@@ -117,3 +117,12 @@ def test_an_unknown_time_zone_is_refused_at_its_field(member):
     response = member.post("/settings/time", {"time_zone": "Mars/Base", "hour_format": ""})
     assert response.status_code == 422
     assert "There is no time zone" in text_of(response)
+
+
+def test_settings_leads_to_the_pages_of_the_account_and_of_the_project(member):
+    member.get("/rl")
+    html = member.get("/settings").content.decode()
+    main = html[html.index("<main") : html.index("</main>")]
+    for address in ("/settings/tokens", "/settings/time", "/rl/settings", "/settings/projects"):
+        assert f'href="{address}"' in main
+    assert "/settings/users" not in main
