@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jobs.actions.attempts.open_gateway import end_session
-from jobs.actions.jobs.annotate import label_job, set_note
+from jobs.actions.jobs.annotate import NOTE_LIMIT, label_job, set_note
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.extend import extend_job
 from jobs.actions.jobs.hold import hold_job, release_job
 from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.actions.jobs.rerun import rerun_job
-from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
+from jobs.errors import ConflictError, InvalidLabelsError, InvalidSpecError, StorageFullError
 from jobs.models import Job
 from jobs.permissions import (
     Actor,
@@ -29,6 +29,7 @@ from jobs.permissions import (
     require_prioritize,
 )
 from jobs.web.base.access import attempt_action, signed_in
+from jobs.web.base.form_errors import accepted
 from jobs.web.base.forms import AnnotateForm, ExtendForm, PriorityForm
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
@@ -71,22 +72,25 @@ def prioritize(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> Ht
 @require_POST
 @signed_in
 def annotate(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """Change labels and the note of the job to those of the form, and stay on its page."""
+    """Change labels and the note of the job to those of the form.
+
+    A form that is refused is the answer, with its errors: the page shows it in its dialog.
+    """
     job = job_for(actor, slug, job_id)
     require(actor, Verb.LABEL_JOB, job.project)
     form = AnnotateForm(request.POST)
-    if not form.is_valid():
-        messages.error(
-            request, " ".join(str(error) for errors in form.errors.values() for error in errors)
-        )
-        return redirect("web:job", slug=slug, job_id=job_id)
 
-    def apply(actor: Actor, job: Job) -> Job:
+    def apply() -> None:
         if form.label_changes:
             label_job(actor, job, form.label_changes)
-        return job if form.new_note is None else set_note(actor, job, form.new_note)
+        if form.new_note is not None:
+            set_note(actor, job, form.new_note)
 
-    return _do(request, actor, job, apply)
+    if form.is_valid() and accepted(form, apply, refusals=(InvalidLabelsError,), field="labels"):
+        return redirect("web:job", slug=slug, job_id=job_id)
+    sent = {name: form[name].value() or "" for name in form.fields}
+    context = {**sent, "action": request.path, "errors": form.errors, "note_limit": NOTE_LIMIT}
+    return render(request, "jobs/_annotate_form.html", context, status=422)
 
 
 @require_POST

@@ -1,5 +1,7 @@
 // Buttons that open and close a <dialog>. The buttons may come and go with live parts, so what
 // follows from yes (data-consequence) and the text of no (data-keep) are theirs.
+const REFUSED = 422;
+
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-opens]");
   if (opener) open(document.getElementById(opener.dataset.opens), opener.dataset);
@@ -29,6 +31,34 @@ document.addEventListener("submit", (event) => {
   };
   dialog.showModal();
 });
+
+// A form in a dialog that stays open with the errors of what was sent: the answer to a form that
+// is refused is the form itself, with them. Any other answer is shown by the page.
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("[data-in-dialog]");
+  if (!form) return;
+  event.preventDefault();
+  if (form.dataset.sent) return;
+  form.dataset.sent = "yes";
+  const unsent = form.querySelector("[data-unsent]");
+  unsent.hidden = true;
+  try {
+    const sent = { method: "POST", body: new FormData(form), redirect: "manual" };
+    const answer = await fetch(form.action, sent);
+    if (answer.type === "opaqueredirect") location.reload();
+    else if (answer.status === REFUSED) showAgain(form, await answer.text());
+    else form.submit();
+  } catch {
+    unsent.hidden = false;
+    delete form.dataset.sent;
+  }
+});
+
+function showAgain(form, html) {
+  const dialog = form.closest("dialog");
+  form.outerHTML = html;
+  dialog.querySelector("[aria-invalid]")?.focus();
+}
 
 function open(dialog, { consequence, keep }) {
   if (consequence) dialog.querySelector("[data-says]").textContent = consequence;

@@ -181,10 +181,21 @@ def test_labels_and_the_note_are_edited_on_the_page(member, viewer, project):
     assert job.note == "line 1\nline 2"
 
 
-def test_a_wrong_label_is_explained_on_the_page(member, project):
+@pytest.mark.parametrize(
+    ("labels", "complaint"),
+    [("te am", "up to 63 letters"), (", ".join(f"l{i}" for i in range(40)), "has at most")],
+)
+def test_a_wrong_label_is_explained_in_the_form_which_keeps_what_was_entered(
+    member, project, labels, complaint
+):
     job = make_job(project, note="kept")
-    form = {"labels": "te am", "note": "lost"}
-    page = text_of(member.post(f"/rl/jobs/{job.pk}/annotate", form, follow=True))
-    assert "up to 63 letters" in page
+    form = {"labels": labels, "note": "not lost", "shown_labels": "", "shown_note": "kept"}
+    response = member.post(f"/rl/jobs/{job.pk}/annotate", form)
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert complaint in html
+    assert f'value="{labels}"' in html
+    assert "not lost" in html
+    assert 'name="shown_note" value="kept"' in html
     job.refresh_from_db()
     assert (job.labels, job.note) == ({}, "kept")
