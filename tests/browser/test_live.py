@@ -62,12 +62,12 @@ def test_a_new_job_and_its_changes_come_into_the_table_by_themselves(page, proje
 def test_a_live_change_leaves_focus_and_filters_alone(page, project, ada, job):
     page.goto("/rl/jobs?status=RUNNING")
     page.locator("#live-state[data-state=on]").wait_for()
-    page.get_by_role("link", name="hello").focus()
+    page.get_by_role("link", name="hello", exact=True).focus()
     move(make_job(project, status=JobStatus.SETTING_UP, name="second"), JobStatus.RUNNING)
-    page.get_by_role("link", name="second").wait_for()
+    page.get_by_role("link", name="second", exact=True).wait_for()
     assert page.evaluate("document.activeElement.innerText") == "hello"
     move(job, JobStatus.SUCCEEDED)
-    page.get_by_role("link", name="hello").wait_for(state="detached")
+    page.get_by_role("link", name="hello", exact=True).wait_for(state="detached")
 
 
 def test_the_head_of_a_job_follows_its_status(page, job):

@@ -179,7 +179,9 @@ def test_keys_find_step_and_explain_themselves_but_not_while_one_writes(page, jo
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keyboard shortcuts of the log")
     expect(keys).to_be_visible()
-    assert keys.locator("kbd").all_inner_texts() == ["/", "f", "n", "N", "e", "G", "t", "w", "?"]
+    assert keys.locator("kbd").all_inner_texts() == [
+        "/", "f", "n", "N", "e", "G", "t", "w", "z", "Esc", "?",
+    ]  # fmt: skip
     page.keyboard.press("n")
     page.keyboard.press("Escape")
     expect(current(page)).to_have_text("1")

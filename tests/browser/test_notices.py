@@ -79,9 +79,9 @@ def test_a_job_notifies_also_on_the_page_of_a_job_whose_number_begins_like_it_an
     for job in jobs[::2]:
         page.goto(f"/rl/jobs/{job.pk}")
         page.get_by_role("button", name="Notify me").click()
-    jobs[2].delete()
     page.goto("/rl/jobs/7001")
     page.locator("#log-state[data-state=live]").wait_for()
+    jobs[2].delete()
     page.bring_to_front()
     for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
         move(jobs[0], status)
@@ -102,10 +102,9 @@ def test_the_jobs_before_the_choice_are_no_news_though_an_answer_is_under_way(
     tab.route("**/settings/notices?*own=", lambda route: held.append(route))  # noqa: PLW0108 - of Playwright
     tab.goto("/settings/notifications")
     assert eventually(lambda: tab.evaluate("document.title") and held)
-    tab.get_by_label("Notify me when one of my jobs starts or ends").check()
-    held[0].continue_()
     with tab.expect_response(re.compile("/settings/notices.*own=1")):
-        pass
+        tab.get_by_label("Notify me when one of my jobs starts or ends").check()
+        held[0].continue_()
     for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
         move(watched, status)
     assert eventually(lambda: tab.evaluate("noted"))

@@ -13,7 +13,9 @@ FOCUSED = """() => {
   const it = document.activeElement;
   const body = it === document.body;
   const label = it.ariaLabel || it.labels?.[0]?.innerText || (!body && it.innerText) || "";
-  return { name: label.trim(), seen: getComputedStyle(it).outlineStyle !== "none", body };
+  // The editor draws the outline of its text around itself.
+  const drawn = it.closest(".cm-editor") ?? it;
+  return { name: label.trim(), seen: getComputedStyle(drawn).outlineStyle !== "none", body };
 }"""
 
 

@@ -115,7 +115,7 @@ def test_two_clicks_on_submit_are_one_job(page, editor, living):
     page.get_by_role("button", name="Submit", exact=True).dblclick()
     page.wait_for_url(JOB_PAGE)
     page.goto("/rl/jobs?q=clicked-twice")
-    expect(page.get_by_role("link", name="clicked-twice")).to_have_count(1)
+    expect(page.get_by_role("link", name="clicked-twice", exact=True)).to_have_count(1)
 
 
 def test_a_check_that_cannot_reach_the_portal_says_so_and_keeps_the_text(page, editor, faults):
