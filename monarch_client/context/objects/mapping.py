@@ -128,7 +128,7 @@ def _exported(mapped: _MappedRange, address: int, size: int, release: Release | 
     exporter = _exporter_type(max(size - 1, 1).bit_length()).from_address(address)
     exporter.mapped = mapped
     exporter.release = release
-    return pickle.PickleBuffer(memoryview(exporter)[:size]).raw()
+    return pickle.PickleBuffer(exporter).raw()[:size]
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import secrets
 import signal
 import subprocess
@@ -137,6 +138,23 @@ sys.stdin.read()
         assert process.stdout.readline().strip() == str(sum(range(100_000)))
         assert eventually(lambda: store.usage().in_use < 900_000)
         assert store.usage().in_use > 800_000
+
+
+def test_a_view_in_a_circle_of_references_is_collected_without_a_crash(
+    server: StoreServer, client: StoreClient
+) -> None:
+    client.put(b"view", pickle.PickleBuffer(bytes(1_000_000)))
+    code = """
+import gc
+circle = [client.get(b"view")]
+circle.append(circle)
+show(type(circle[0]).__name__)
+del circle
+gc.collect()
+show("alive")
+"""
+    with program(server, code) as process:
+        assert process.stdout.read().split() == ["memoryview", "alive"]
 
 
 def test_a_process_writes_reads_and_is_refused(
