@@ -1,7 +1,7 @@
 """Measure how fast 10 MB move from one host of a mesh to another: `python host_probe.py ours ...`.
 
-Run by `bench.context.hosts` with "ours", "monarch" or "rdma", a folder of certificates, and the
-addresses of two workers. Its last line is a number: GB/s.
+Run by `bench.context.hosts` with "ours", "ours_rdma", "monarch" or "rdma", a folder of
+certificates, and the addresses of two workers. Its last line is a number: GB/s.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from monarch.rdma import RDMABuffer
 
 from monarch_client.attaching import meshes, profile
 from monarch_client.context import ActorOptions, JobContext, get_job_context
+from monarch_client.context.hosting.rdma import Transport
 
 BYTES, GETS = 10_000_000, 12
 
@@ -85,9 +86,9 @@ class Buffers(Actor):  # type: ignore[misc]  # monarch has no types
         return took
 
 
-def ours(hosts: Any) -> list[float]:
+def ours(hosts: Any, transport: Transport = "tcp") -> list[float]:
     """Measure a task context."""
-    with JobContext(hosts) as context:
+    with JobContext(hosts, object_transport=transport) as context:
         options = ActorOptions(resources={"CPU": 1})
         first, second = (context.create_actor(Holder, options=options) for _ in range(2))
         times = []
@@ -96,6 +97,11 @@ def ours(hosts: Any) -> list[float]:
             context.wait([ref])
             times.append(context.get(second.get([ref])))
         return times
+
+
+def ours_rdma(hosts: Any) -> list[float]:
+    """Measure a task context whose hosts read each other's memory."""
+    return ours(hosts, "rdma")
 
 
 def monarch(hosts: Any, kind: type[Actor] = Raw) -> list[float]:
@@ -114,8 +120,7 @@ if __name__ == "__main__":
     system, folder, *addresses = sys.argv[1:]
     profile.use(Path(folder))
     enable_transport("tls://localhost:0")
-    times = {"ours": ours, "monarch": monarch, "rdma": rdma}[system](
-        meshes.meshes_of({"trainers": addresses})["trainers"]
-    )
+    systems = {"ours": ours, "ours_rdma": ours_rdma, "monarch": monarch, "rdma": rdma}
+    times = systems[system](meshes.meshes_of({"trainers": addresses})["trainers"])
     # The first ones connect.
     print(json.dumps(BYTES / statistics.median(times[2:]) / 1e9), flush=True)

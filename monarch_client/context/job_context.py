@@ -16,6 +16,7 @@ from monarch_client.context.driver.driver import Driver
 from monarch_client.context.driver.inline_budget import DEFAULT_BYTES, InlineBudget
 from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.errors import ContextError
+from monarch_client.context.hosting.rdma import Transport, checked_transport
 from monarch_client.context.objects import OWNER, StoreClient
 from monarch_client.context.task_context import own_context
 from monarch_client.context.values import ERROR, STORED, Payload
@@ -34,7 +35,8 @@ class JobContext(TaskApi):
     `object_store_bytes`, by default 30% of the memory that is free there, and what does not fit is
     in a file of `spill_directory`, by default the folder for temporary files. Smaller ones are in
     the memory of the driver, up to `inline_bytes` in total; from then on new ones above 1 kB are in
-    the shared memory, too.
+    the shared memory, too. `object_transport`: "tcp" or "rdma" is how hosts of a mesh send each
+    other values of the shared memory; "auto" is RDMA where both have ibverbs, else TCP.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class JobContext(TaskApi):
         object_store_bytes: int | None = None,
         spill_directory: str | os.PathLike[str] | None = None,
         inline_bytes: int = DEFAULT_BYTES,
+        object_transport: Transport = "auto",
     ) -> None:
         if hosts is not None and resources:
             raise ValueError("resources= describes this machine, and hosts= are others")
@@ -52,7 +55,8 @@ class JobContext(TaskApi):
             raise ContextError("A task context needs Linux 5.3 or later.")
         self._pid = os.getpid()
         self.codes = stored_codes()
-        stored = StoredObjects(object_store_bytes, spill_directory)
+        transport = checked_transport(object_transport)
+        stored = StoredObjects(object_store_bytes, spill_directory, transport)
         try:
             self._driver = Driver(hosts, resources, stored, InlineBudget(inline_bytes))
         except BaseException:

@@ -40,13 +40,16 @@ class StoredObjects:
     """The values of a context that are too large for messages."""
 
     def __init__(
-        self, limit: int | None = None, spill_directory: str | os.PathLike[str] | None = None
+        self,
+        limit: int | None = None,
+        spill_directory: str | os.PathLike[str] | None = None,
+        transport: str = "auto",
     ) -> None:
         """Make the store of the driver. Without a mesh it is that of the host as well."""
         self.own = HostObjects(limit, spill_directory)
         # Of the stores on the hosts of a mesh.
         folder = None if spill_directory is None else os.fspath(spill_directory)
-        self.settings = AgentSettings(secrets.token_hex(16), limit, folder)
+        self.settings = AgentSettings(secrets.token_hex(16), limit, folder, transport)
         self.store, self.client = self.own.store, self.own.client
         # The name of the driver's store among the hosts.
         self.home = ""

@@ -21,6 +21,7 @@ from monarch_client.context.hosting.addresses import own_host
 from monarch_client.context.hosting.batches import AgentSettings, Description, Operation, Silence
 from monarch_client.context.hosting.local_host import LocalHost
 from monarch_client.context.hosting.loop import Loop
+from monarch_client.context.hosting.rdma import remote_memory
 from monarch_client.context.hosting.relay import PartReader, PartServer
 from monarch_client.context.hosting.summary_file import summary_file
 from monarch_client.context.objects import HostObjects
@@ -71,7 +72,10 @@ class Relay:
         }
         self._parts = PartReader(self._want, settings.driver_silence_s)
         self._part_server = PartServer(self._objects.store)
-        self.address = self._objects.join_others(own_host(), settings.secret, self._parts.read)
+        memory = remote_memory(settings.object_transport)
+        self.address = self._objects.join_others(
+            own_host(), settings.secret, self._parts.read, memory
+        )
         # No driver on this node has the number of this process.
         self.summary = summary_file(f"{os.getpid()}-0")
         self._host = LocalHost(self._loop, self, self._objects.address)

@@ -38,11 +38,15 @@ class Description(msgspec.Struct):
 
 
 class AgentSettings(msgspec.Struct):
-    """The settings of an agent: of its object store, and the secret that hosts share."""
+    """The settings of an agent: of its object store, and the secret that hosts share.
+
+    `object_transport`: see `rdma.Transport`.
+    """
 
     secret: str
     object_store_bytes: int | None = None
     spill_directory: str | None = None
+    object_transport: str = "auto"
     # How long the driver may be silent.
     driver_silence_s: float = AGENT_WAITS_S
 

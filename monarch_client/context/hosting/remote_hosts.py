@@ -19,6 +19,7 @@ from monarch_client.context.hosting.addresses import own_host
 from monarch_client.context.hosting.agent_faults import AGENT_FAULTS
 from monarch_client.context.hosting.batches import AgentSettings, Description, Operation, Silence
 from monarch_client.context.hosting.loop import Loop
+from monarch_client.context.hosting.rdma import remote_memory
 from monarch_client.context.hosting.reach import Reach
 from monarch_client.context.hosting.relay import DRIVER, PartReader, PartServer, Router
 from monarch_client.context.objects import HostObjects
@@ -184,7 +185,8 @@ class RemoteHosts:
             host.router = self._router
             self._router.add_host(host.description.name, host)
         self._parts = PartReader(self._want, settings.driver_silence_s)
-        self._address = objects.join_others(own_host(), settings.secret, self._parts.read)
+        memory = remote_memory(settings.object_transport)
+        self._address = objects.join_others(own_host(), settings.secret, self._parts.read, memory)
         self._threads = [
             threading.Thread(target=target, daemon=True, name=f"task context: {name}")
             for name, target in (("sends", self._send), ("receives", self._receive))

@@ -8,6 +8,8 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from monarch_client.context.objects import frames, transfers
 from monarch_client.context.objects.errors import (
     ObjectNotFoundError,
@@ -15,6 +17,8 @@ from monarch_client.context.objects.errors import (
 )
 from monarch_client.context.objects.host_store import HostStore
 from monarch_client.context.objects.ledger import OWNER
+from monarch_client.context.objects.receiving import Receiver
+from monarch_client.context.objects.remote_memory import Reads, RemoteMemory
 
 log = logging.getLogger("monarch_client.context")
 RELAYED_BYTES = 2 * 1024 * 1024
@@ -26,13 +30,24 @@ Relay = Callable[[str, bytes, int], tuple[int, bytes]]
 class Fetcher:
     """The way from other hosts, by their names, to the store of this host.
 
-    A host without an address, or that cannot be connected to, is reached by the relay.
+    A host without an address, or that cannot be connected to, is reached by the relay. Of another
+    one the memory is read, if this host has a network for it and the other one offers it.
     """
 
-    def __init__(self, store: HostStore, secret: str, relay: Relay) -> None:
+    def __init__(
+        self,
+        store: HostStore,
+        secret: str,
+        relay: Relay,
+        own_address: str = "",
+        memory: RemoteMemory | None = None,
+    ) -> None:
         self._store = store
-        self._secret = secret
+        self._request = frames.Fetch(secret, b"", reader=own_address)
         self._relay = relay
+        self._reads = Reads(memory) if memory else None
+        # Hosts whose memory could not be read.
+        self._unread: set[str] = set()
         self._lock = threading.Lock()
         self._addresses: dict[str, str] = {}
         self._free: dict[str, list[socket.socket]] = {}
@@ -44,11 +59,13 @@ class Fetcher:
         with self._lock:
             self._addresses = dict(addresses)
             gone = [name for name in self._free if name not in addresses]
-            ended = [each for name in gone for each in self._free.pop(name)]
-            ended += [each for each, name in self._used.items() if name not in addresses]
-            for connection in ended:
-                with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
+            for connection in [each for name in gone for each in self._free.pop(name)]:
+                connection.close()
+            for connection, name in self._used.items():
+                if name not in addresses:
+                    # Wakes the thread that uses it, which closes it.
+                    with contextlib.suppress(OSError):
+                        connection.shutdown(socket.SHUT_RDWR)
 
     def fetch(self, object_id: bytes, source: str) -> None:
         """Copy an object into this store, or wait for another thread that does, successful or not.
@@ -88,17 +105,17 @@ class Fetcher:
             raise ObjectUnreachableError(object_id, source, str(error)) from error
 
     def _copy_sent(self, object_id: bytes, connection: socket.socket, source: str) -> None:
+        reads = None if source in self._unread else self._reads
+        request = msgspec.structs.replace(self._request, object_id=object_id)
+        receiver = Receiver(connection, request, reads)
         try:
-            connection.sendall(frames.to_frame(frames.Fetch(self._secret, object_id)))
-            body = frames.receive_frame(connection)
-            if body is None:
-                raise ConnectionResetError("it has closed the connection")
-            size = frames.answer_of(body, frames.Contents).size
-            self._write(object_id, size, lambda target: transfers.receive(connection, target))
+            self._write(object_id, receiver.begin(), receiver.fill)
         except BaseException:
             # The rest of an answer may follow: it belongs to no other request.
             self._end(connection)
             raise
+        if receiver.reads is not reads:
+            self._unread.add(source)
         with self._lock:
             del self._used[connection]
             # A host that was lost meanwhile has closed it: the next fetch fails at once.

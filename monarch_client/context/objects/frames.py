@@ -67,10 +67,18 @@ class ChangeReferences(msgspec.Struct, frozen=True, tag=True):
 
 
 class Fetch(msgspec.Struct, frozen=True, tag=True):
-    """The request of another host for an object's bytes, which follow the answer."""
+    """The request of another host, whose address is `reader`, for an object from an offset."""
 
     secret: str
     object_id: bytes
+    start: int = 0
+    reader: str = ""
+    # Whether the answer may be an offer: see `remote_memory.py`.
+    takes_offers: bool = False
+
+
+class Release(msgspec.Struct, frozen=True, tag=True):
+    """Another host has read what it was offered."""
 
 
 class Welcome(msgspec.Struct, frozen=True, tag=True):
@@ -93,9 +101,13 @@ class Pinned(msgspec.Struct, frozen=True, tag=True):
 
 
 class Contents(msgspec.Struct, frozen=True, tag=True):
-    """The answer to `Fetch`: so many bytes follow."""
+    """The answer to `Fetch`: the size of the object, whose bytes follow.
+
+    With a handle: the offer of its next part, and no bytes.
+    """
 
     size: int
+    handle: bytes = b""
 
 
 class Done(msgspec.Struct, frozen=True, tag=True):
@@ -132,17 +144,18 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 Request = Hello | Create | Seal | Abort | Pin | Unpin | ChangeReferences
+TransferRequest = Fetch | Release
 Answer = Welcome | Created | Pinned | Contents | Done | Full | NotFound | Unreachable | Failed
 
 _A = TypeVar("_A", bound=Answer)
 
 _encode = msgspec.msgpack.Encoder().encode
 decode_request = msgspec.msgpack.Decoder(Request).decode
-decode_fetch = msgspec.msgpack.Decoder(Fetch).decode
+decode_transfer_request = msgspec.msgpack.Decoder(TransferRequest).decode
 _decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
-def to_frame(message: Request | Fetch | Answer) -> bytes:
+def to_frame(message: Request | TransferRequest | Answer) -> bytes:
     """Return the bytes of a message on the socket."""
     body = _encode(message)
     return _LENGTH.pack(len(body)) + body

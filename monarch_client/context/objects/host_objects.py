@@ -6,11 +6,13 @@ import os
 import secrets
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from monarch_client.context.objects.client import StoreClient
 from monarch_client.context.objects.fetching import Fetcher, Relay
 from monarch_client.context.objects.host_store import HostStore
+from monarch_client.context.objects.remote_memory import RemoteMemory
 from monarch_client.context.objects.server import StoreServer
 from monarch_client.context.objects.transfers import TransferServer
 
@@ -33,23 +35,27 @@ class HostObjects:
         self._transfers: TransferServer | None = None
         self.fetcher: Fetcher | None = None
 
-    def join_others(self, host: str, secret: str, relay: Relay) -> str:
+    def join_others(
+        self, host: str, secret: str, relay: Relay, memory: RemoteMemory | None = None
+    ) -> str:
         """Send objects to other hosts, and fetch theirs; return the address for them.
 
-        The address is empty if this host cannot listen at `host`: others use their relay.
+        The address is empty if this host cannot listen at `host`: others use their relay. `memory`
+        reads the memory of other hosts that have it as well.
         """
-        self.fetcher = Fetcher(self.store, secret, relay)
+        with suppress(OSError):
+            self._transfers = TransferServer(self.store, host, secret, memory)
+        address = self._transfers.address if self._transfers else ""
+        self.fetcher = Fetcher(self.store, secret, relay, address, memory)
         self.store.fetch = self.fetcher.fetch
-        try:
-            self._transfers = TransferServer(self.store, host, secret)
-        except OSError:
-            return ""
-        return self._transfers.address
+        return address
 
     def set_hosts(self, addresses: Mapping[str, str]) -> None:
         """Replace the addresses of the hosts that this one may fetch from."""
         if self.fetcher is not None:
             self.fetcher.set_hosts(addresses)
+        if self._transfers is not None:
+            self._transfers.set_hosts(addresses.values())
 
     def close(self) -> None:
         """End the store. Values that were read stay usable."""

@@ -50,7 +50,7 @@ class Adds(Actor):
 profile.use(Path(sys.argv[1]))
 enable_transport("tls://localhost:0")
 hosts = meshes.meshes_of({"trainers": sys.argv[2:]})["trainers"]
-context = JobContext(hosts)
+context = JobContext(hosts, object_transport=os.environ.get("TRANSPORT", "auto"))
 """
 
 

@@ -16,6 +16,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.monarch]
 OBJECTS = """
 import numpy as np
 driver = context._driver
+fetcher = driver.stored.own.fetcher
+reads, ways = [], set()
+if fetcher._reads:
+    read = fetcher._reads._memory.read
+    def counted(handle, target):
+        read(handle, target)
+        reads.append(handle)
+    fetcher._reads._memory.read = counted
+def relayed(*arguments, relay=fetcher._relay):
+    ways.add("relay")
+    return relay(*arguments)
+fetcher._relay = relayed
 names = sorted(host.description.name for host in driver.hosts._hosts.hosts)
 licenses = ActorOptions(resources={"CPU": 0.01})
 
@@ -47,8 +59,8 @@ say(len(places()), places() <= set(names), driver.stored.store.usage().objects)
 totals = context.get([each.total(array) for each in made] * 2, timeout=60)
 say({total for total, _ in totals} == {70_000}, len({host for _, host in totals}))
 value = context.get(array)
-direct = bool(driver.stored.own.fetcher._free)
-say(value.nbytes, direct, driver.stored.store.usage().copies > 10_000_000)
+ways.add("rdma") if reads else ways.add("tcp") if fetcher._free else None
+say(value.nbytes, *ways, driver.stored.store.usage().copies > 10_000_000)
 # What the driver puts, and large arguments, are fetched from it.
 put = context.put(np.full(5_000_000, 3, np.uint8))
 say(context.get([first.total(put), second.total(np.full(4_000_000, 2, np.uint8))])[0][0])
@@ -137,6 +149,38 @@ with context._driver.loop.lock:
 """
 
 
+STOPPED = """
+import numpy as np
+from unittest.mock import patch
+driver = context._driver
+victim = driver.hosts._hosts.hosts[1].description.name
+memory = driver.stored.own.fetcher._reads._memory
+once = TaskOptions(max_retries=0)
+def make(n):
+    time.sleep(0.1)
+    return np.full(5_000_000, n, np.uint8)
+def place_of(ref):
+    return driver.stored._places[driver.objects.payload(ref.id).data].host
+refs = [context.create_task(make, (n,), options=once) for n in range(12)]
+context.wait(refs, num_returns=12, timeout=60)
+on_victim = [ref for ref in refs if place_of(ref) == victim]
+others = [ref for ref in refs if place_of(ref) != victim]
+def stop_and_read(handle, target, read=memory.read):
+    os.killpg(int(os.environ["VICTIM"]), signal.SIGSTOP)
+    read(handle, target)
+started = time.monotonic()
+with patch.object(memory, "read", stop_and_read):
+    try:
+        say(len(context.get(on_victim[0], timeout=60)))
+    except ObjectLostError:
+        say("lost")
+say(time.monotonic() - started < 8)
+say({int(each[-1]) for each in context.get(others, timeout=60)} < set(range(12)))
+say(driver.stored.own.fetcher._unread)
+context.close()
+"""
+
+
 @pytest.fixture
 def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MonarchWorkers]:
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
@@ -151,29 +195,23 @@ def run_program(tmp_path: Path) -> RunProgram:
     return lambda text, *arguments, **variables: run(PRELUDE + text, *arguments, **variables)
 
 
-def said(*, direct: bool) -> list[str]:
-    return ["1 True 0", "True 2", f"10000000 {direct} True", "15000", "9 9", "0 0"]
+# By the way of objects between hosts: how the driver fetched one, and what programs begin with.
+WAYS = {"tcp": "", "rdma": "", "relay": WITHOUT_CONNECTIONS}
 
 
+@pytest.mark.parametrize("way", WAYS)
 def test_objects_move_between_hosts_once_each(
-    workers: MonarchWorkers, run_program: RunProgram
+    workers: MonarchWorkers, run_program: RunProgram, way: str
 ) -> None:
-    found = run_program(OBJECTS, workers.certificates, *workers.addresses)
-    assert found == said(direct=True)
+    found = run_on(workers, run_program, OBJECTS, way)
+    assert found == ["1 True 0", "True 2", f"10000000 {way} True", "15000", "9 9", "0 0"]
 
 
-def test_objects_pass_through_the_driver_where_hosts_cannot_connect(
-    workers: MonarchWorkers, run_program: RunProgram
-) -> None:
-    program = WITHOUT_CONNECTIONS + OBJECTS
-    assert run_program(program, workers.certificates, *workers.addresses) == said(direct=False)
-
-
+@pytest.mark.parametrize("way", WAYS)
 def test_lost_objects_are_computed_again_or_have_an_error_that_names_host_and_producer(
-    workers: MonarchWorkers, run_program: RunProgram
+    workers: MonarchWorkers, run_program: RunProgram, way: str
 ) -> None:
-    victim = {"VICTIM": str(workers.processes[1].pid)}
-    found = run_program(LOSS, workers.certificates, *workers.addresses, **victim)
+    found = run_on(workers, run_program, LOSS, way, VICTIM=str(workers.processes[1].pid))
     assert found == [
         *["True"] * 6,
         "{'The value of make was lost with its host HOST.'}",
@@ -181,3 +219,19 @@ def test_lost_objects_are_computed_again_or_have_an_error_that_names_host_and_pr
         "{'The value of put was lost with its host HOST.'}",
         "0 0",
     ]
+
+
+def test_a_read_from_a_host_that_has_stopped_ends_when_the_host_is_known_to_be_lost(
+    workers: MonarchWorkers, run_program: RunProgram
+) -> None:
+    found = run_on(workers, run_program, STOPPED, "rdma", VICTIM=str(workers.processes[1].pid))
+    assert found == ["lost", "True", "True", "set()"]
+
+
+def run_on(
+    workers: MonarchWorkers, run_program: RunProgram, program: str, way: str, **variables: str
+) -> list[str]:
+    """Run a program on hosts whose objects travel in a way; return what it said."""
+    transport = "rdma" if way == "rdma" else "tcp"
+    arguments = (workers.certificates, *workers.addresses)
+    return run_program(WAYS[way] + program, *arguments, TRANSPORT=transport, **variables)
