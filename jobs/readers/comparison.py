@@ -32,12 +32,13 @@ def comparison(
     """
     jobs = Job.objects.filter(pk__in=numbers, project__in=projects_of(actor))
     found = {job.pk: job for job in jobs.only("spec", "spec_source", "project")}
-    for number in numbers:
-        if number not in found:
-            raise NotFoundError(f"There is no job {number}, or you may not see it.")
     projects = Project.objects.filter(pk__in={job.project_id for job in found.values()})
     rights = {project.pk: Rights.of(actor, project) for project in projects}
     runs = runs_of(Job.objects.filter(pk__in=found), rights)
+    # A job that was found first may have been deleted meanwhile.
+    for number in numbers:
+        if number not in runs:
+            raise NotFoundError(f"There is no job {number}, or you may not see it.")
     shown = [found[number] for number in numbers]
     return wire.Comparison(
         runs=[runs[number] for number in numbers],

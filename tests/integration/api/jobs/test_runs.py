@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.ground import clock
 from jobs.models import Attempt, GpuUse, Job, JobCode, ProgramSeries
+from jobs.readers.runs import runs_of
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec
 from tests.integration.api.conftest import assert_problem, caller_for
@@ -181,6 +182,19 @@ def test_runs_of_several_projects_are_compared_where_all_of_them_are_visible(pro
     assert [run["job"]["project"] for run in found["runs"]] == ["rl", "vision"]
     bound = caller_for(reader, project=project).get("/compare", {"jobs": f"{mine.pk},{theirs.pk}"})
     assert_problem(bound, 404, "not_found")
+
+
+def test_a_job_that_is_deleted_while_it_is_compared_is_not_found(viewer, project, monkeypatch):
+    jobs = [make_run(project) for _ in range(2)]
+
+    def delete_first(found, rights):
+        Job.objects.filter(pk=jobs[0].pk).delete()
+        return runs_of(found, rights)
+
+    monkeypatch.setattr("jobs.readers.comparison.runs_of", delete_first)
+    answer = viewer.get("/compare", {"jobs": ",".join(str(job.pk) for job in jobs)})
+    problem = assert_problem(answer, 404, "not_found")
+    assert problem["detail"].startswith(f"There is no job {jobs[0].pk}")
 
 
 @pytest.mark.parametrize("jobs", ["1", "1,1", "a,b", "1,2,3,4,5,6,7", "1,", "1," + "9" * 30])
