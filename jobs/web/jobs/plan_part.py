@@ -13,7 +13,7 @@ from jobs.errors import InvalidSpecError
 from jobs.permissions import Actor, project_for
 from jobs.readers.launch_plan import plan_job
 from jobs.web.base.access import signed_in
-from jobs.web.jobs.submit_page import earlier_source
+from jobs.web.jobs.submit_page import edited_source
 from monarch_client.spec.difference import changed_lines
 
 
@@ -25,13 +25,13 @@ def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     project = project_for(actor, slug)
     context: dict[str, Any] = {"project": project}
     earlier = request.POST.get("from", "")
-    before = earlier_source(actor, slug, earlier) if earlier else ""
+    before = edited_source(actor, slug, earlier)
     try:
         checked = check_spec(actor, project, source)
     except InvalidSpecError as error:
         context["errors"] = error.data.get("errors", [])
     else:
         context["plan"] = plan_job(actor, project, checked)
-        if earlier:
+        if before is not None:
             context |= {"earlier": earlier, "changes": changed_lines(before, source)}
     return render(request, "jobs/_plan.html", context)

@@ -58,13 +58,9 @@ def submit_form(
 ) -> HttpResponse:
     """Render the editor with this text and what is wrong with it."""
     earlier = request.POST.get("from", "") or request.GET.get("from", "")
-    try:
-        original = earlier_source(actor, project.slug, earlier) if earlier else ""
-    except NotFoundError:
-        # It was deleted meanwhile: what was typed counts.
-        original = ""
+    original = edited_source(actor, project.slug, earlier)
     context: dict[str, Any] = {
-        **editor_context(source, original=original),
+        **editor_context(source, original=original or ""),
         "project": project,
         "nav": "jobs",
         "errors": errors,
@@ -106,6 +102,17 @@ def earlier_source(actor: Actor, slug: str, job_id: str) -> str:
     if not (job_id.isascii() and job_id.isdecimal()) or len(job_id) > len(str(2**62)):
         raise NotFoundError
     return job_detail(actor, slug, int(job_id)).spec_source
+
+
+def edited_source(actor: Actor, slug: str, job_id: str) -> str | None:
+    """Return the specification of the job that is edited; None if there is none any more.
+
+    What was typed stays also when the job was deleted meanwhile.
+    """
+    try:
+        return earlier_source(actor, slug, job_id)
+    except NotFoundError:
+        return None
 
 
 def submitted_key(request: HttpRequest) -> str | None:

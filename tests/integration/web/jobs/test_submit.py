@@ -175,6 +175,14 @@ def test_a_plan_shows_the_changes_and_who_comes_first(project, member):
     assert "Position 2 of 3 in the queue." in text
 
 
+def test_a_plan_is_made_also_when_the_earlier_job_is_gone(project, member):
+    gone = make_job(project).pk
+    Job.objects.all().delete()
+    response = member.post("/rl/jobs/plan", {"source": SOURCE, "from": gone})
+    assert response.status_code == 200
+    assert "If submitted now" in text_of(response)
+
+
 def test_changes_are_shown_of_checked_texts_of_some_length_only(project, member):
     earlier = make_job(project, spec_source="run: x\n" + "# a\n" * 2_001)
     for source, words in (
