@@ -190,3 +190,20 @@ def test_colors_are_drawn_and_markup_stays_text(page, job):
     line.wait_for()
     assert line.inner_text() == "red <b>bold</b> the run 1 of rank 0"
     assert line.locator(".a31").inner_text() == "red"
+
+
+def test_the_focus_stays_on_an_element_that_moves_among_others(page, project):
+    page.goto("/rl/jobs")
+    page.evaluate(
+        """async () => {
+            const link = (id) => `<a id="${id}" href="#${id}">${id}</a>`;
+            const list = (...ids) => `<p id="walk">${ids.map(link).join("")}</p>`;
+            document.querySelector("main").insertAdjacentHTML("beforeend", list("one", "two"));
+            document.getElementById("two").focus();
+            const name = [...performance.getEntriesByType("resource")]
+                .find(({ name }) => name.includes("/morph")).name;
+            (await import(name)).morphParts(list("two", "one"));
+        }"""
+    )
+    assert page.locator("#walk").inner_text() == "twoone"
+    assert page.evaluate("document.activeElement.id") == "two"

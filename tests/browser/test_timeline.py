@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from jobs.live.channel import publish_queue_on_commit
 from jobs.models import Attempt, Cluster, Job, JobEvent
 from jobs.statuses import JobStatus
 from tests.browser.test_pictures import LOOKS, Camera
@@ -89,6 +90,25 @@ def test_a_job_that_starts_to_wait_appears_and_the_arrow_keys_reach_it(page, pro
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/rl/jobs/{running.pk}")
+
+
+def test_the_focus_stays_on_the_bar_of_a_job_when_another_one_comes_before_it(
+    page, project, ada, fake
+):
+    fake.set_capacity(2)
+    page.goto("/rl/queue/timeline")
+    second = gpu_job(project, ada, 2, "default", name="second", status=JobStatus.RUNNING)
+    page.reload()
+    page.locator(LIVE).wait_for()
+    bars = page.locator("svg.timeline a")
+    bars.first.focus()
+    first = gpu_job(project, ada, 2, "default", name="first", status=JobStatus.RUNNING)
+    Attempt.objects.filter(job=first).update(created_at=timezone.now() - timedelta(hours=1))
+    publish_queue_on_commit()
+    expect(bars).to_have_count(2)
+    expect(bars.first).to_have_attribute("href", f"/rl/jobs/{first.pk}")
+    focused = page.evaluate("document.activeElement.getAttribute('href')")
+    assert focused == f"/rl/jobs/{second.pk}"
 
 
 def test_the_parts_of_a_life_are_beside_its_events(page, project, ada):

@@ -59,6 +59,13 @@ class Node:
         return self.job is None or not self.job.deleted
 
     @property
+    def key(self) -> str:
+        """The id of the node in the page, which stays the same while others come and go."""
+        if self.folded:
+            return f"node-folded-{self.jobs[0].job_id}"
+        return f"node-array-{self.array}" if self.job is None else f"node-{self.job.job_id}"
+
+    @property
     def name(self) -> str:
         """The name, without the number."""
         if self.folded:

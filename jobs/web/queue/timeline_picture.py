@@ -221,7 +221,8 @@ def _svg(bar: _Bar, scale: Scale, addresses: Mapping[str, str]) -> str:
     if job.job_id is None:
         return f'<g class="bar-of other">{inside}</g>'
     address = f"{addresses[job.project]}{job.job_id}"
-    return f'<a class="bar-of" href="{address}" aria-label="{words}">{inside}</a>'
+    key = f"bar-{job.job_id}-{job.attempt or 'next'}"
+    return f'<a class="bar-of" id="{key}" href="{address}" aria-label="{words}">{inside}</a>'
 
 
 def _parts(bar: _Bar, scale: Scale) -> list[tuple[str, float, float]]:

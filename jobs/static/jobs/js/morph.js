@@ -52,14 +52,21 @@ function matchFor(old, place, child) {
   return same ? place : null;
 }
 
+// An element that moves among others loses the focus.
+function keepFocus(focused) {
+  if (focused?.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
+}
+
 // Takes HTML whose outermost elements all have ids, and morphs those that the page has.
 export function morphParts(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
+  const focused = document.activeElement;
   for (const fresh of [...template.content.children]) {
     const old = fresh.id && document.getElementById(fresh.id);
     if (old) morph(old, fresh);
   }
+  keepFocus(focused);
   document.dispatchEvent(new Event("portal:morphed"));
   return true;
 }
@@ -75,6 +82,7 @@ export function morphRows({ order, rows, parts }) {
   if (order.some((id) => !fresh.has(id) && !document.getElementById(id))) return false;
   const wanted = new Set(order);
   for (const row of [...body.children]) if (!wanted.has(row.id)) row.remove();
+  const focused = document.activeElement;
   let next = body.firstElementChild;
   for (const id of order) {
     let row = document.getElementById(id);
@@ -83,6 +91,7 @@ export function morphRows({ order, rows, parts }) {
     if (row === next) next = next.nextElementSibling;
     else body.insertBefore(row, next);
   }
+  keepFocus(focused);
   morphParts(parts);
   return true;
 }
