@@ -23,6 +23,11 @@ NOTED = """
     Object.defineProperty(document, "hidden", { get: () => true });
 """
 
+SHORT_PATIENCE = """
+    const whole = AbortSignal.timeout;
+    AbortSignal.timeout = () => whole.call(AbortSignal, 300);
+"""
+
 
 @pytest.fixture
 def allowed(page):
@@ -80,6 +85,7 @@ def test_a_job_notifies_also_on_the_page_of_a_job_whose_number_begins_like_it_an
         page.goto(f"/rl/jobs/{job.pk}")
         page.get_by_role("button", name="Notify me").click()
     page.goto("/rl/jobs/7001")
+    jobs[2].delete()
     page.locator("#log-state[data-state=live]").wait_for()
     jobs[2].delete()
     page.bring_to_front()
@@ -99,7 +105,13 @@ def test_the_jobs_before_the_choice_are_no_news_though_an_answer_is_under_way(
     tab.goto(f"/rl/jobs/{watched.pk}")
     tab.get_by_role("button", name="Notify me").click()
     held: list[Route] = []
-    tab.route("**/settings/notices?*own=", lambda route: held.append(route))  # noqa: PLW0108 - of Playwright
+
+    def hold(route: Route) -> None:
+        # The page of the job may have asked as well before it was left.
+        is_next = route.request.headers["referer"].endswith("/settings/notifications")
+        held.append(route) if is_next else route.continue_()
+
+    tab.route("**/settings/notices?*own=", hold)
     tab.goto("/settings/notifications")
     assert eventually(lambda: tab.evaluate("document.title") and held)
     with tab.expect_response(re.compile("/settings/notices.*own=1")):
@@ -109,6 +121,42 @@ def test_the_jobs_before_the_choice_are_no_news_though_an_answer_is_under_way(
         move(watched, status)
     assert eventually(lambda: tab.evaluate("noted"))
     assert noted_in(tab) == [f"watched #{watched.pk} has started"]
+
+
+def test_a_job_that_is_watched_again_while_it_runs_does_not_notify_of_its_start(
+    allowed, project, ada
+):
+    job = make_job(project, name="ppo", submitted_by=ada)
+    tab = allowed[0]
+    tab.goto(f"/rl/jobs/{job.pk}")
+    bell = tab.get_by_role("button", name="Notify me")
+    for pressed in ("true", "false"):
+        bell.click()
+        expect(bell).to_have_attribute("aria-pressed", pressed)
+    for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
+        move(job, status)
+    expect(bell).to_have_attribute("data-phase", "running")
+    with tab.expect_response(re.compile(f"/settings/notices.jobs={job.pk}")):
+        bell.click()
+    move(job, JobStatus.SUCCEEDED)
+    assert eventually(lambda: noted_in(tab))
+    assert noted_in(tab) == [f"ppo #{job.pk} has ended"]
+
+
+def test_a_look_that_is_never_answered_does_not_end_the_notifications(allowed, project, ada):
+    job = make_job(project, name="ppo", submitted_by=ada)
+    tab = allowed[0]
+    tab.add_init_script(SHORT_PATIENCE)
+    tab.goto("/settings/notifications")
+    hung: list[Route] = []
+    tab.route("**/settings/notices?*", lambda route: hung.append(route), times=1)  # noqa: PLW0108 - of Playwright
+    tab.get_by_label("Notify me when one of my jobs starts or ends").check()
+    assert eventually(lambda: tab.evaluate("document.title") and hung)
+    with tab.expect_response(re.compile("/settings/notices")):
+        pass
+    for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
+        move(job, status)
+    assert eventually(lambda: noted_in(tab), timeout_s=30)
 
 
 def test_without_permission_the_page_says_so_and_nothing_is_chosen(page, faults, project, ada):

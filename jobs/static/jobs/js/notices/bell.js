@@ -26,7 +26,8 @@ document.addEventListener("click", async (event) => {
   if (isOn) delete choice.watched[id];
   else if (!problem) {
     choice.watched[id] = { name, href: location.pathname.replace(/(\/jobs\/\d+).*/, "$1") };
-    choice.known[id] ??= phase;
+    // What is known of jobs that are not watched grows old.
+    if (!choice.own || !(id in choice.known)) choice.known[id] = phase;
   }
   writeChoice(choice);
   beginNotices();

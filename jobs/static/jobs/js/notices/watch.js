@@ -5,6 +5,8 @@ import { account, isWanted, NAME, readChoice, writeChoice } from "./store.js";
 
 const PACE_MS = 10000;
 const GAP_MS = 2000;
+// A request without an answer for so long is given up.
+const PATIENCE_MS = 20000;
 // A job that recovers runs again, which is no news.
 const ORDER = ["waiting", "running", "ended"];
 const SAID = { running: "has started", ended: "has ended" };
@@ -35,7 +37,8 @@ async function look(address) {
   lookedAt = Date.now();
   try {
     const query = { jobs: Object.keys(choice.watched).join(","), own: choice.own ? "1" : "" };
-    const answer = await fetch(`${address}?${new URLSearchParams(query)}`, { redirect: "manual" });
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await fetch(`${address}?${new URLSearchParams(query)}`, { signal, redirect: "manual" });
     if (answer.ok) take(await answer.json(), choice);
   } catch {
     // The portal is away, which the page shows; the next time comes soon.
