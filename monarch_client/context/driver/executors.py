@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -62,23 +62,50 @@ class Executor:
         self.waiting = 0
         self.served = 0
         self.received: FrameBuffer[Done | Returned | Held | Started] = FrameBuffer(FROM_EXECUTOR)
+        self.is_closing = False
         self._link = link
+        # The executors that have its GPUs until their processes have ended; what waits for that.
+        self._former: set[int] = set()
+        self._waiting_for_gpus: list[Callable[[], None]] = []
+
+    def start(self, env: Mapping[str, str]) -> None:
+        """Start the process."""
+        self._do(lambda: self._link.fork(self.number, env))
 
     def send(self, frames: bytes) -> None:
         """Send calls."""
-        self._link.send(self.number, frames)
+        self._do(lambda: self._link.send(self.number, frames))
 
     def request(self, message: msgspec.Struct) -> None:
         """Send a request about calls."""
-        self._link.control(self.number, frame(message))
+        data = frame(message)
+        self._do(lambda: self._link.control(self.number, data))
 
     def close(self) -> None:
         """Let the process end when its calls have ended."""
-        self._link.end(self.number)
+        self.is_closing = True
+        self._do(lambda: self._link.end(self.number))
 
     def kill(self) -> None:
         """Kill the process, with those that it started."""
-        self._link.kill(self.number)
+        self._do(lambda: self._link.kill(self.number))
+
+    def await_ends(self, executors: Iterable[int]) -> None:
+        """Let whatever follows wait until these executors have ended, which have its GPUs."""
+        self._former.update(executors)
+
+    def on_other_ended(self, number: int) -> None:
+        """Go on, if this was the last executor that it waited for."""
+        if number in self._former:
+            self._former.remove(number)
+            while self._waiting_for_gpus and not self._former:
+                self._waiting_for_gpus.pop(0)()
+
+    def _do(self, operation: Callable[[], None]) -> None:
+        if self._former:
+            self._waiting_for_gpus.append(operation)
+        else:
+            operation()
 
 
 class HostExecutors:
@@ -147,13 +174,17 @@ class ExecutorPool:
         if idle and not fresh:
             executor = idle.pop()
             # Processes with a part of a GPU each share it; beside a whole one no other is kept.
-            self._free_gpus(host, allocation.devices, kept=kind if allocation.shares_gpu else None)
+            ending = self._free_gpus(
+                host, allocation.devices, kept=kind if allocation.shares_gpu else None
+            )
+            executor.await_ends(ending)
         else:
-            self._free_gpus(host, allocation.devices)
+            ending = self._free_gpus(host, allocation.devices)
             self._made += 1
             executor = Executor(self._made, host.name, kind, host.link)
             self._executors[executor.number] = executor
-            host.link.fork(executor.number, host.environment(kind))
+            executor.await_ends(ending)
+            executor.start(host.environment(kind))
         executor.allocation = allocation
         return executor
 
@@ -171,16 +202,26 @@ class ExecutorPool:
 
     def _free_gpus(
         self, host: HostExecutors, devices: Sequence[int], kept: Kind | None = None
-    ) -> None:
+    ) -> list[int]:
         """End the idle executors of these GPUs: they keep GPU memory that no one else can use.
 
-        PyTorch, for one, returns what its tensors used to CUDA only when its process ends.
+        PyTorch, for one, returns what its tensors used to CUDA only when its process ends. Return
+        the executors whose processes have not ended yet.
         """
+        if not devices:
+            return []
         for kind, idle in host.idle.items():
             if kind != kept and not set(devices).isdisjoint(kind[0]):
                 for executor in idle:
                     executor.close()
                 idle.clear()
+        return [
+            number
+            for number, each in self._executors.items()
+            if each.is_closing
+            and each.host == host.name
+            and not set(devices).isdisjoint(each.kind[0])
+        ]
 
     def on_calls(self, number: int, data: bytes) -> None:
         """Handle what an executor sent."""
@@ -205,6 +246,8 @@ class ExecutorPool:
             idle = host.idle.get(executor.kind, [])
             if executor in idle:
                 idle.remove(executor)
+        for each in list(self._executors.values()):
+            each.on_other_ended(number)
         self._events.on_executor_ended(executor, ended)
 
 

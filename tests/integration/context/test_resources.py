@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,19 @@ def test_the_processes_that_shared_a_gpu_leave_it_to_the_task_that_gets_it_whole
         whole = context.create_task(os.getpid, options=TaskOptions(resources={"GPU": 1}))
         ended = shared - {context.get(whole, timeout=60)}
         assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in ended))
+
+
+def test_a_process_does_not_start_while_the_former_one_of_its_gpu_has_not_ended() -> None:
+    one = TaskOptions(resources={"GPU": 1})
+    with JobContext(resources={"CPU": 2, "GPU": 1}) as context:
+        former = context.get(context.create_task(os.getpid, options=one), timeout=60)
+        os.kill(former, signal.SIGSTOP)  # it cannot end
+        waits = context.create_task(
+            os.getpid, options=TaskOptions(resources={"GPU": 1}, max_calls=1)
+        )
+        assert context.wait([waits], timeout=1) == ([], [waits])
+        os.kill(former, signal.SIGCONT)
+        assert context.get(waits, timeout=60) != former
 
 
 def test_what_no_host_can_fit_is_refused_with_the_amount_and_the_largest(
