@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.output import Output, age, local_day, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
 from monarch_client.rest.config import Config, save
@@ -16,7 +16,7 @@ TOKEN_COLUMNS = {
     "PROJECT": lambda token: token.project or "(all)",
     "RIGHTS": lambda token: "read" if token.read_only else "read, write",
     "LAST USED": lambda token: f"{age(token.last_used_at)} ago" if token.last_used_at else "never",
-    "EXPIRES": lambda token: f"{token.expires_at:%Y-%m-%d}" if token.expires_at else "never",
+    "EXPIRES": lambda token: local_day(token.expires_at) if token.expires_at else "never",
 }
 
 

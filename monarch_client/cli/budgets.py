@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 import click
 
 from monarch_client.cli.options import project_option
-from monarch_client.cli.output import Output, dollars, output_options, print_table
+from monarch_client.cli.output import Output, dollars, local_time, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
 from monarch_client.wire.money import Budget, Usage
@@ -120,7 +120,7 @@ def _show_budget(found: Budget) -> None:
     if found.holds:
         say(found.sentence)
     for notice in found.notices:
-        say(f"  {notice.threshold} % on {notice.at:%Y-%m-%d %H:%M} UTC, at {dollars(notice.usd)}")
+        say(f"  {notice.threshold} % on {local_time(notice.at)}, at {dollars(notice.usd)}")
 
 
 def _show_usage(found: Usage) -> None:

@@ -17,7 +17,7 @@ from monarch_client.cli.options import (
     jobs_argument,
     project_option,
 )
-from monarch_client.cli.output import Output, output_options
+from monarch_client.cli.output import Output, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, tell
 from monarch_client.errors import InvalidValueError, MissingError, RefusedError
@@ -83,7 +83,7 @@ def prioritize(
 def extend(session: Session, job_id: int, duration: str, project: str | None) -> None:
     """Add DURATION, such as 2h or 90m, to a job's max_duration."""
     job = session.client.extend(session.project(project), job_id, duration)
-    until = "" if job.stops_at is None else f", until {job.stops_at:%Y-%m-%d %H:%M} UTC"
+    until = "" if job.stops_at is None else f", until {local_time(job.stops_at)}"
     say(f"Job {job.id}: may run for {timedelta(seconds=job.max_duration_s or 0)}{until}")
 
 

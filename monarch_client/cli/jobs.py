@@ -13,7 +13,15 @@ import click
 
 from monarch_client import rest
 from monarch_client.cli.options import job_argument, job_numbers, project_option
-from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
+from monarch_client.cli.output import (
+    Output,
+    age,
+    dollars,
+    duration,
+    local_time,
+    output_options,
+    print_table,
+)
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
 from monarch_client.errors import UnreachableError
@@ -84,7 +92,7 @@ def _what(event: Event) -> str:
 
 
 EVENT_COLUMNS = {
-    "WHEN (UTC)": lambda event: f"{event.at:%Y-%m-%d %H:%M:%S}",
+    "WHEN": lambda event: local_time(event.at, seconds=True),
     "WHAT": _what,
     "BY": lambda event: event.actor + (f" from {event.source}" if event.source else ""),
 }
@@ -199,7 +207,7 @@ def get(
 @output_options
 @pass_session
 def events(session: Session, job_id: int, project: str | None, output: Output) -> None:
-    """Show a job's history, oldest first, with times in UTC and users."""
+    """Show a job's history, oldest first, with times and users."""
     slug = session.project(project)
     rows: list[Event] = []
     after: int | str | None = 0

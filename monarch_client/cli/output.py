@@ -134,6 +134,16 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
     return duration((now or datetime.now(timezone.utc)) - moment)
 
 
+def local_time(moment: datetime, *, seconds: bool = False) -> str:
+    """Return a moment in the time zone of this machine: 2026-03-01 14:03 CET."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M{':%S' if seconds else ''} %Z}"
+
+
+def local_day(moment: datetime) -> str:
+    """Return a moment's day in the time zone of this machine: 2026-03-01."""
+    return f"{moment.astimezone():%Y-%m-%d}"
+
+
 def amount(count: float) -> str:
     """Return bytes in a readable unit: 980 B, 1.5 GiB, 80 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -11,7 +11,7 @@ import click
 
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.options import job_argument, project_option
-from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.output import Output, age, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import tell
 from monarch_client.wire.metrics import ProgramSeries
@@ -42,7 +42,7 @@ SERIES: dict[str, Callable[[Any], str]] = {
 }
 HISTORY: dict[str, Callable[[Any], str]] = {
     "RANK": lambda row: str(row.rank),
-    "TIME": lambda row: f"{row.at.astimezone():%Y-%m-%d %H:%M:%S}",
+    "TIME": lambda row: local_time(row.at, seconds=True),
     "STEP": lambda row: str(row.step),
     "VALUE": lambda row: _number(row.value),
 }

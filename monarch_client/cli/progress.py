@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from monarch_client.cli.output import STATUS_COLORS, duration
+from monarch_client.cli.output import STATUS_COLORS, duration, local_day
 from monarch_client.cli.terminal import one_line, tell
 from monarch_client.wire.attempts import Attempt, Stage
 from monarch_client.wire.jobs import Job
@@ -38,7 +38,7 @@ class Progress:
             for stage in attempt.stages:
                 self._stage(attempt.number, stage)
             if attempt.log_removed_at:
-                day = f"{attempt.log_removed_at:%Y-%m-%d}"
+                day = local_day(attempt.log_removed_at)
                 said = f"The log of attempt {attempt.number} was removed on {day}."
                 self._once(("removed", attempt.number), said)
             if attempt is not in_order[-1] or job.status == "RECOVERING":

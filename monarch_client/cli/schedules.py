@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -14,7 +16,7 @@ from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
 from monarch_client.cli.options import project_option
-from monarch_client.cli.output import Output, output_options, print_table
+from monarch_client.cli.output import Output, local_time, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.submit import SPEC_FILE
@@ -26,14 +28,21 @@ from monarch_client.wire.schedules import Schedule, ScheduleDetail, ScheduleRun
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_RUNS = 10
+# By the path of an error.
+_OPTIONS = {"schedule.name": "NAME", "schedule.cron": "--cron", "schedule.zone": "--zone"}
 
 
-def _when(schedule: Schedule, moment: Any) -> str:
-    """Format a time in the schedule's zone, if this machine knows it."""
+def _when(schedule: Schedule, moment: datetime) -> str:
+    """Format a time in the zone of this machine, and in the schedule's if its clock differs."""
+    here = moment.astimezone()
     try:
-        return f"{moment.astimezone(ZoneInfo(schedule.zone)):%Y-%m-%d %H:%M %Z}"
-    except (KeyError, OSError, ValueError):
-        return f"{moment:%Y-%m-%d %H:%M} UTC"
+        there = moment.astimezone(ZoneInfo(schedule.zone))
+    except (KeyError, OSError, ValueError):  # a zone that this machine does not know
+        return local_time(moment)
+    if there.utcoffset() == here.utcoffset():
+        return local_time(moment)
+    day = "" if there.date() == here.date() else f"{there:%Y-%m-%d} "
+    return f"{local_time(moment)} ({day}{there:%H:%M} {schedule.zone})"
 
 
 def _next(schedule: Schedule) -> str:
@@ -133,7 +142,9 @@ def schedule_change(
     if file is None:
         if not changes:
             raise click.UsageError("Nothing to change: give a FILE or an option.")
-        made: Schedule = session.client.change_schedule(session.project(project), name, **changes)
+        with _explaining():
+            slug = session.project(project)
+            made: Schedule = session.client.change_schedule(slug, name, **changes)
     else:
         made = _with_file(
             session,
@@ -220,13 +231,21 @@ def _with_file(
     with click.open_file(file, encoding="utf-8", errors="replace") as source:
         text = source.read()
     base = Path.cwd() if file == "-" else Path(file).parent
-    try:
+    with _explaining(text, file):
         spec = JobSpec.parse(text, admin=True)
         slug = project or spec.portal.project or session.project(None)
         return send(slug, Sender(session.client, slug, base).send_all(text, spec))
+
+
+@contextmanager
+def _explaining(text: str = "", file: str = "") -> Iterator[None]:
+    """Print what is wrong by option, or by line of the file, and exit."""
+    try:
+        yield
     except InvalidSpecErrors as error:
         for each in error.errors:
-            tell(excerpt(text, each, file))
+            option = _OPTIONS.get(each.path)
+            tell(f"{option}: {each.message}" if option else excerpt(text, each, file))
         click.get_current_context().exit(BAD_REQUEST)
 
 

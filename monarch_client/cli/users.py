@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.output import Output, age, local_day, local_time, output_options
 from monarch_client.cli.projects import ROLES
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
@@ -25,7 +25,7 @@ USER_COLUMNS = {
 SESSION_COLUMNS = {
     "ID": lambda row: row.id,
     "SIGNED IN": lambda row: f"{age(row.signed_in_at)} ago" if row.signed_in_at else "unknown",
-    "EXPIRES": lambda row: f"{row.expires_at:%Y-%m-%d}",
+    "EXPIRES": lambda row: local_day(row.expires_at),
     "ADDRESS": lambda row: row.address,
     "BROWSER": lambda row: row.browser,
 }
@@ -134,4 +134,4 @@ def user_end_sessions(session: Session, *, username: str, session_id: str | None
 
 def _show_link(made: wire.users.Invitation) -> None:
     say(made.url)
-    tell(f"It signs {made.username} in once, until {made.expires_at:%Y-%m-%d %H:%M} UTC.")
+    tell(f"It signs {made.username} in once, until {local_time(made.expires_at)}.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,19 @@ def mportal(portal: FakePortal) -> Mportal:
         return CliRunner(mix_stderr=False).invoke(cli, list(args), obj=session, **options)
 
     return invoke
+
+
+@pytest.fixture
+def in_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Return a function that sets the time zone of this machine for the test."""
+
+    def be_in(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    yield be_in
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.fixture(autouse=True)

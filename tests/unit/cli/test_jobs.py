@@ -164,12 +164,15 @@ def test_get_says_why_a_held_job_waits_and_what_to_do(mportal, portal):
     assert "Why         Held by alice.\nWhat to do  Release it.\n" in text
 
 
+def event_json(**fields):
+    empty = dict.fromkeys(("verb", "old_status", "new_status", "reason", "message"), "")
+    who = {"actor": "", "source": "", "attempt": None}
+    return {"id": 1, "kind": "note", **empty, **who, **fields}
+
+
 def test_events_lists_the_history_in_order(mportal, portal):
     def change(number, **fields):
-        empty = dict.fromkeys(("verb", "old_status", "new_status", "reason", "message"), "")
-        at = f"2026-03-01T12:00:0{number}Z"
-        who = {"actor": "", "source": "", "attempt": None}
-        return {"id": number, "at": at, "kind": "note", **empty, **who, **fields}
+        return event_json(id=number, at=f"2026-03-01T12:00:0{number}Z", **fields)
 
     held = change(1, verb="hold", message="Held by alice.", actor="alice", source="10.0.0.9")
     moved = change(2, old_status="QUEUED", new_status="RUNNING")
@@ -177,11 +180,20 @@ def test_events_lists_the_history_in_order(mportal, portal):
     portal.on(f"{JOB}/events", page([held, moved], next="2"), page([note]))
     lines = [" ".join(line.split()) for line in mportal("events", "42").stdout.splitlines()]
     assert lines[1:] == [
-        "2026-03-01 12:00:01 hold: Held by alice. alice from 10.0.0.9",
-        "2026-03-01 12:00:02 QUEUED -> RUNNING",
-        "2026-03-01 12:00:03 evidence: Traceback",
+        "2026-03-01 12:00:01 UTC hold: Held by alice. alice from 10.0.0.9",
+        "2026-03-01 12:00:02 UTC QUEUED -> RUNNING",
+        "2026-03-01 12:00:03 UTC evidence: Traceback",
     ]
     assert [dict(r.url.params)["after"] for r in portal.seen(f"{JOB}/events")] == ["0", "2"]
+
+
+def test_times_are_those_of_the_clock_of_this_machine(mportal, portal, in_zone):
+    in_zone("America/New_York")
+    portal.on(f"{JOB}/events", page([event_json(at="2026-03-01T12:00:01Z")]))
+    assert "2026-03-01 07:00:01 EST" in mportal("events", "42").stdout
+    extended = job_json(stops_at="2026-03-01T15:00:00Z", max_duration_s=10800)
+    portal.on("POST /projects/rl/jobs/42/actions/extend", ok(extended))
+    assert "until 2026-03-01 10:00 EST" in mportal("extend", "42", "1h").stdout
 
 
 def test_get_as_json_is_the_job_alone(mportal, portal):

@@ -46,6 +46,11 @@ PAUSED = {**SCHEDULE, "paused": True, "next_at": None, "last": None, "message": 
 PATH = "/projects/rl/schedules"
 
 
+@pytest.fixture(autouse=True)
+def _in_berlin(in_zone):
+    in_zone("Europe/Berlin")
+
+
 @pytest.fixture
 def job_file(tmp_path):
     path = tmp_path / "job.yaml"
@@ -111,6 +116,35 @@ def test_they_are_listed_with_their_next_and_last_times(mportal, portal):
     assert "2026-02-28 03:30 CET, job 41: SUCCEEDED" in out
     assert "paused" in out and "Paused by max." in out
     assert mportal("schedule", "list", "-q").stdout == "nightly\nnightly\n"
+
+
+@pytest.mark.parametrize(
+    ("zone", "said"),
+    [
+        ("UTC", "2026-07-01 01:30 UTC (03:30 Europe/Berlin)"),
+        ("America/New_York", "2026-06-30 21:30 EDT (2026-07-01 03:30 Europe/Berlin)"),
+        ("Europe/Paris", "2026-07-01 03:30 CEST\n"),
+    ],
+)
+def test_each_time_is_in_the_zone_of_this_machine_and_in_the_schedules(
+    mportal, portal, in_zone, zone, said
+):
+    in_zone(zone)
+    portal.on(f"GET {PATH}/nightly", ok(DETAIL))
+    assert f"Next: {said}" in mportal("schedule", "show", "nightly").stdout
+
+
+@pytest.mark.parametrize("words", [("add", "nightly", "-"), ("change", "nightly")])
+def test_a_wrong_time_is_reported_by_its_option(mportal, portal, words):
+    errors = [
+        {"path": "schedule.cron", "line": None, "code": "bad_value", "message": "No cron."},
+        {"path": "schedule.zone", "line": None, "code": "bad_value", "message": "No zone."},
+    ]
+    for request in (f"POST {PATH}", f"PATCH {PATH}/nightly"):
+        portal.on(request, problem(422, "invalid_spec", errors=errors))
+    result = mportal("schedule", *words, "--cron", "x", "--zone", "y", input="run: x\n")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == ["--cron: No cron.", "--zone: No zone."]
 
 
 def test_one_is_shown_with_its_times(mportal, portal):
