@@ -12,23 +12,27 @@ from functools import lru_cache
 from cron_descriptor import ExpressionDescriptor, FormatError, Options
 from cron_descriptor.Exception import MissingFieldError, WrongArgumentError
 
-from jobs.policies.timetables import has_single_step, in_full
+from jobs.policies.timetables import has_single_step, in_full, without_uneven_steps
 
 # Of a day in a month, such as `5L` or `2#1`; months and weekdays have names with an L, too.
 _POSITION = re.compile(r"#|\dL|\bLW?\b", re.IGNORECASE)
+_LEADING_ZERO = re.compile(r"\b0(\d:\d\d [AP]M)")
 _EVERY_DAYS = re.compile(r"\*/(\d+)")
 
 
 @lru_cache(maxsize=1000)
-def meaning_of(cron: str) -> str:
-    """Return the meaning of a valid expression; empty if the library has none for it."""
+def meaning_of(cron: str, *, has_half_days: bool = False) -> str:
+    """Return the meaning of a valid expression; empty if the library has none for it.
+
+    `has_half_days`: with hours as "2:30 PM", not "14:30".
+    """
     fields = in_full(cron).split()
     # The library describes these falsely: "every 90 minutes", or two positions in a month as one.
     if has_single_step(cron) or any("," in each and _POSITION.search(each) for each in fields):
         return ""
-    minute, hour, day, month, weekday = fields
+    minute, hour, day, month, weekday = without_uneven_steps(cron).split()
     try:
-        time = _descriptor(f"{minute} {hour} * * *").get_full_description()
+        time = _time(minute, hour, has_half_days=has_half_days)
         months = _descriptor(f"0 0 1 {month} *").get_month_description()
         days = _days(day, weekday)
     except (FormatError, MissingFieldError, WrongArgumentError, ValueError, IndexError):
@@ -51,7 +55,13 @@ def _bare(text: str) -> str:
     return text.removeprefix(", ").removeprefix("only ")
 
 
-def _descriptor(cron: str) -> ExpressionDescriptor:
+def _time(minute: str, hour: str, *, has_half_days: bool) -> str:
+    text = _descriptor(f"{minute} {hour} * * *", has_half_days=has_half_days).get_full_description()
+    # As pages write hours: "2:30 AM".
+    return _LEADING_ZERO.sub(r"\1", text) if has_half_days else text
+
+
+def _descriptor(cron: str, *, has_half_days: bool = False) -> ExpressionDescriptor:
     # Otherwise the environment of the server chooses the language and the hours.
-    options = Options(locale_code="en_US", use_24hour_time_format=True)
+    options = Options(locale_code="en_US", use_24hour_time_format=not has_half_days)
     return ExpressionDescriptor(cron, options)

@@ -16,9 +16,10 @@ from datetime import datetime, timedelta, timezone
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from cronsim import CronSim, CronSimError
+from cronsim import CronSim
 
 from jobs.errors import ConflictError
+from jobs.policies.cron_errors import problem_of
 
 MOST_CHARACTERS = 100
 FIELDS = 5
@@ -187,6 +188,23 @@ def remarks(cron: str) -> list[str]:
     return found
 
 
+def without_uneven_steps(cron: str) -> str:
+    """Return a valid expression with the values of steps whose last interval is shorter.
+
+    Such a step, `*/7` of minutes, is not every seven minutes.
+    """
+    fields = in_full(cron).split()
+    return " ".join(
+        ",".join(
+            ",".join(map(str, range(0, _EVEN[_FIELDS[position][0]], _step_of(part))))
+            if _is_uneven(position, part)
+            else part
+            for part in text.split(",")
+        )
+        for position, text in enumerate(fields)
+    )
+
+
 def has_single_step(cron: str) -> bool:
     """Whether a step in a valid expression is so long that it fits one value of its field."""
     return any(
@@ -206,8 +224,7 @@ def _count_of(position: int, part: str) -> int:
 
 def _about_step(place: int, part: str) -> str:
     """Return a remark if the step in `part` of field `place` yields uneven intervals."""
-    base, _, step = part.partition("/")
-    if not step:
+    if "/" not in part:
         return ""
     name, _, period = _FIELDS[place]
     anew = f"steps begin anew with each {period}"
@@ -216,9 +233,20 @@ def _about_step(place: int, part: str) -> str:
             f"{part} in the {name} field fits one {name} only: {anew}. For longer intervals, list "
             "the times one by one."
         )
-    if base == "*" and _EVEN.get(name, 0) % int(step):
-        return f"{part} in the {name} field is not every {step} {name}s: {anew}, the last is short."
+    if _is_uneven(place, part):
+        interval = f"every {_step_of(part)} {name}s"
+        return f"{part} in the {name} field is not {interval}: {anew}, the last is short."
     return ""
+
+
+def _is_uneven(position: int, part: str) -> bool:
+    """Whether a step over all values of a field does not divide them."""
+    period = _EVEN.get(_FIELDS[position][0], 0)
+    return part.startswith("*/") and period % _step_of(part) != 0
+
+
+def _step_of(part: str) -> int:
+    return int(part.partition("/")[2])
 
 
 @cache
@@ -248,14 +276,7 @@ def _about_cron(cron: str) -> str:
             "A cron expression has five fields: minute, hour, day of month, month and day of week; "
             f"or it is one of {', '.join(ALIASES)}."
         )
-    try:
-        comes = next(CronSim(text, _ANY_TIME), None) is not None
-    except CronSimError as error:
-        return f"{text!r} is no cron expression: {str(error).lower()}."
-    except (AssertionError, ValueError):
-        # What the library has not thought of.
-        return f"{text!r} is no cron expression."
-    return "" if comes else f"{text!r} never comes."
+    return problem_of(text, _ANY_TIME)
 
 
 def _wall(moment: datetime, zone: ZoneInfo) -> datetime:

@@ -16,15 +16,18 @@ from jobs.readers.extended import extended
 from jobs.statuses import JobStatus, ScheduleOutcome
 from monarch_client.wire import schedules as wire
 
-MOST_UPCOMING = 5
-LISTED_UPCOMING = 3
+MOST_UPCOMING = 3
 MOST_RUNS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A cron expression in a zone before there is a schedule: its meaning, or its problem."""
+    """A cron expression in a zone before there is a schedule: its meaning, or its problem.
 
+    `problem_field`: the one of the two with the problem, cron or zone.
+    """
+
+    problem_field: str = ""
     problem: str = ""
     meaning: str = ""
     remarks: list[str] = field(default_factory=list)
@@ -50,7 +53,7 @@ def schedule_named(actor: Actor, project: Project, name: str) -> Schedule:
 
 def schedule_page(actor: Actor, schedule: Schedule) -> wire.ScheduleDetail:
     """Return one schedule with its specification, next times and runs."""
-    (view,) = _views(actor, schedule.project, [schedule], MOST_UPCOMING)
+    (view,) = _views(actor, schedule.project, [schedule])
     runs = schedule.runs.select_related("job").order_by("-slot")[:MOST_RUNS]
     return extended(
         wire.ScheduleDetail,
@@ -60,22 +63,29 @@ def schedule_page(actor: Actor, schedule: Schedule) -> wire.ScheduleDetail:
     )
 
 
-def preview(cron: str, zone: str) -> Preview:
+def cron_meaning(cron: str, *, has_half_days: bool) -> str:
+    """Return the meaning of a valid cron expression for a reader with 12 or 24 hours."""
+    return meaning_of(cron, has_half_days=has_half_days)
+
+
+def preview(cron: str, zone: str, *, has_half_days: bool = False) -> Preview:
     """Return what a schedule with these two would do, or what is wrong with them."""
     if not cron.strip():
         return Preview()
     if found := complaints(cron, zone):
-        return Preview(problem=found[0][1])
-    times = upcoming(Timetable.of(cron, zone), clock.now(), LISTED_UPCOMING)
-    return Preview(meaning=meaning_of(cron), remarks=remarks(cron), upcoming=times)
+        wrong, problem = found[0]
+        return Preview(problem_field=wrong, problem=problem)
+    times = upcoming(Timetable.of(cron, zone), clock.now(), MOST_UPCOMING)
+    meaning = cron_meaning(cron, has_half_days=has_half_days)
+    return Preview(meaning=meaning, remarks=remarks(cron), upcoming=times)
 
 
-def _times(schedule: Schedule, count: int) -> list[datetime]:
+def _times(schedule: Schedule) -> list[datetime]:
     """Return the next times; none of a paused schedule, or whose zone does not exist any more."""
     if schedule.paused or about_zone(schedule.zone):
         return []
     timetable = Timetable.of(schedule.cron, schedule.zone)
-    return upcoming(timetable, clock.now(), count)
+    return upcoming(timetable, clock.now(), MOST_UPCOMING)
 
 
 def zone_names() -> list[str]:
@@ -83,9 +93,7 @@ def zone_names() -> list[str]:
     return sorted(name for name in zones() if "/" in name or name == "UTC")
 
 
-def _views(
-    actor: Actor, project: Project, rows: list[Schedule], count: int = LISTED_UPCOMING
-) -> list[wire.Schedule]:
+def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[wire.Schedule]:
     verbs = verbs_of(actor, project)
     newest = ScheduleRun.objects.filter(schedule__in=rows).order_by("schedule_id", "-slot")
     newest = newest.distinct("schedule_id")
@@ -106,7 +114,7 @@ def _views(
             paused=row.paused,
             message=_message(row),
             next_at=row.next_at,
-            upcoming=_times(row, count),
+            upcoming=_times(row),
             last=_run_view(last[row.pk]) if row.pk in last else None,
             last_job=jobs.get(row.pk),
             created_at=row.created_at,

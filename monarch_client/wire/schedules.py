@@ -52,9 +52,9 @@ class Schedule:
     next_at: Annotated[
         Moment | None, Meta(description="Null while it is paused, or without a next time.")
     ]
-    upcoming: Annotated[
-        list[Moment], Meta(description="The next times; three in a list, five of one schedule.")
-    ] = field(default_factory=list)
+    upcoming: Annotated[list[Moment], Meta(description="The next three times.")] = field(
+        default_factory=list
+    )
     last: ScheduleRun | None
     last_job: int | None
     created_at: Moment

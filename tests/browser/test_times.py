@@ -58,7 +58,21 @@ def test_a_form_of_a_schedule_shows_the_meaning_and_times_of_what_is_typed(page,
     page.get_by_label("Cron expression").fill("0 9 1 * 1")
     page.get_by_label("Time zone").fill("Europe/Berlin")
     preview = page.locator("#schedule-times")
-    expect(preview).to_contain_text("At 09:00, on day 1 of the month or on Monday, Europe/Berlin")
+    expect(preview).to_contain_text("At 9:00 AM, on day 1 of the month or on Monday, Europe/Berlin")
     expect(preview.locator("time")).to_have_count(3)
     page.get_by_label("Cron expression").fill("0 9")
     expect(preview).to_contain_text("has five fields")
+
+
+def test_a_wrong_time_of_a_schedule_is_reported_below_its_field_while_it_is_typed(page, project):
+    page.goto("/rl/new-schedule")
+    cron, zone = page.get_by_label("Cron expression"), page.get_by_label("Time zone")
+    cron.fill("0 3 31 2 *")
+    expect(page.locator(".field", has=cron).locator(".error")).to_contain_text("never happens")
+    expect(cron).to_have_attribute("aria-invalid", "true")
+    cron.fill("@daily")
+    expect(page.locator(".field .error")).to_have_count(0)
+    expect(cron).to_have_attribute("aria-invalid", "false")
+    zone.fill("Mars/Base")
+    expect(page.locator(".field", has=zone).locator(".error")).to_contain_text("no time zone")
+    expect(cron).to_have_attribute("aria-invalid", "false")

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 
 from jobs.ground.clock import now
 from jobs.models import User
+from jobs.readers.schedules import cron_meaning
 from jobs.web.base import figures
 from jobs.web.base.clocks import Clock, clock_of, is_zone, words_ago, words_until
 
@@ -88,6 +89,12 @@ def in_zone(context: Context, moment: datetime | None, zone: str) -> SafeString 
         return time
     own = Clock(zone, shown.has_half_days).slot(moment)
     return format_html('{} <span class="muted">{} {}</span>', time, own, zone)
+
+
+@register.simple_tag(takes_context=True)
+def meaning(context: Context, cron: str) -> str:
+    """Describe a valid cron expression with the reader's 12 or 24 hours."""
+    return cron_meaning(cron, has_half_days=clock_of(_request(context)).has_half_days)
 
 
 def _request(context: Context) -> Any:

@@ -93,8 +93,9 @@ def page(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> H
 def times(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """Show when a schedule would run; the form requests it as its times are typed."""
     require(actor, Verb.VIEW_PROJECT, project_for(actor, slug))
-    found = preview(request.GET.get("cron", ""), request.GET.get("zone", ""))
-    context = {"preview": found, "zone": request.GET.get("zone", "")}
+    cron, zone = request.GET.get("cron", ""), request.GET.get("zone", "")
+    found = preview(cron, zone, has_half_days=clock_of(request).has_half_days)
+    context = {"preview": found, "zone": zone}
     return render(request, "schedules/_times.html", context)
 
 

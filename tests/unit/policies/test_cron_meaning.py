@@ -27,11 +27,31 @@ def test_an_expression_is_described_with_the_days_on_which_it_comes() -> None:
             ("0 0 L * *", "At 00:00, on the last day of the month"),
             ("0 0 * * 1#2", "At 00:00, on the second Monday of the month"),
             ("0 0 * jul,aug mon", "At 00:00, on Monday, in July and August"),
+            # A step whose last interval is shorter is not every seven minutes.
+            (
+                "*/7 * * * *",
+                "At 0, 7, 14, 21, 28, 35, 42, 49, and 56 minutes past the hour",
+            ),
+            ("0 */7 * * *", "At 00:00, 07:00, 14:00 and 21:00, every day"),
             # None is better than a false one.
             ("*/90 * * * *", ""),
             ("0 0 1 */13 *", ""),
             ("0 0 * * 2L,3#2", ""),
             ("0 0 15,L * *", ""),
+        ],
+        check,
+    )
+
+
+def test_hours_are_those_of_a_clock_with_12_hours_if_requested() -> None:
+    def check(cron: str, meaning: str) -> None:
+        assert meaning_of(cron, has_half_days=True) == meaning
+
+    check_each(
+        [
+            ("30 14 * * 1-5", "At 2:30 PM, Monday through Friday"),
+            ("@daily", "At 12:00 AM, every day"),
+            ("*/15 9-17 * * *", "Every 15 minutes, between 9:00 AM and 5:59 PM"),
         ],
         check,
     )

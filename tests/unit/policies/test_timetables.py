@@ -222,6 +222,26 @@ def test_what_is_no_cron_expression_is_reported():
     check_each(NO_CRONS, check)
 
 
+def test_an_error_names_the_field_and_the_part_that_does_not_fit():
+    def check(cron: str, words: str) -> None:
+        ((field, sentence),) = complaints(cron, "UTC")
+        assert field == "cron"
+        assert words in sentence
+
+    check_each(
+        [
+            ("61 * * * *", "'61' does not fit the minute field, which takes 0 to 59"),
+            ("0 9,24 * * *", "'24' does not fit the hour field, which takes 0 to 23"),
+            ("0 0 0 * *", "'0' does not fit the day of month field"),
+            ("0 0 1 FOO *", "'FOO' does not fit the month field"),
+            ("0 0 * * 8", "'8' does not fit the day of week field"),
+            ("0 3 31 2 *", "never happens: day 31 does not exist in month 2"),
+            ("0 0 31 4,6 *", "never happens: day 31 does not exist in month 4,6"),
+        ],
+        check,
+    )
+
+
 def test_an_expression_that_is_seldom_meant_gets_a_remark():
     def check(cron: str, words: str) -> None:
         assert complaints(cron, "UTC") == []

@@ -1,0 +1,23 @@
+// Puts what the preview of a schedule's times finds wrong below the field that it is about.
+const FIELDS = ["id_cron", "id_zone"];
+const preview = document.getElementById("schedule-times");
+
+function showProblem() {
+  const problem = preview.querySelector("[data-field]");
+  for (const id of FIELDS) {
+    const input = document.getElementById(id);
+    const isWrong = problem?.dataset.field === id;
+    // The server's own error of an empty field stays until something is typed.
+    if (!isWrong && !input.value.trim()) continue;
+    const field = input.closest(".field");
+    field.querySelectorAll(".error").forEach((error) => error.remove());
+    if (isWrong) {
+      problem.id = `${id}_error`;
+      field.append(problem);
+    }
+    input.setAttribute("aria-invalid", String(isWrong));
+    input.setAttribute("aria-describedby", `${id}_helptext${isWrong ? ` ${id}_error` : ""}`);
+  }
+}
+
+preview?.addEventListener("htmx:afterSettle", showProblem);
