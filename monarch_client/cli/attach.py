@@ -14,11 +14,11 @@ import yaml
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE, exit_code_of
-from monarch_client.cli.options import project_option
+from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.progress import Progress
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.submission import Submission, given
-from monarch_client.cli.submit import SPEC_FILE, job_envs, meshes_of
+from monarch_client.cli.submit import job_envs, meshes_of
 from monarch_client.cli.terminal import complain, say, tell
 from monarch_client.errors import ClientError, InvalidSpecErrors, UnreachableError
 from monarch_client.gateway.opening import FOLDER_VARIABLE, JOB_VARIABLE, find_job

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
-from monarch_client.cli.follow import JobView
 from monarch_client.cli.options import (
     drop_deleted_option,
     job_argument,
@@ -117,6 +116,8 @@ def rerun(
     job = session.client.rerun(slug, job_ids[0], drop_deleted=drop_deleted)
     output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
     if follow:
+        from monarch_client.cli.follow import JobView  # noqa: PLC0415 - HTTP takes 60 ms
+
         click.get_current_context().exit(JobView(session.client, job).follow())
 
 

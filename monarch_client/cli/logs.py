@@ -9,7 +9,6 @@ import click
 
 from monarch_client import rest
 from monarch_client.cli.exit_codes import NOTHING_FOUND
-from monarch_client.cli.follow import JobView
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.log_search import Search, SearchRequest, search_options
 from monarch_client.cli.options import job_argument, project_option
@@ -46,6 +45,8 @@ def logs(session: Session, /, job_id: int, project: str | None, **options: Any) 
     job = session.client.job(session.project(project), job_id)
     _check(session.client, job, options)
     if follow:
+        from monarch_client.cli.follow import JobView  # noqa: PLC0415 - HTTP takes 60 ms
+
         code = JobView(session.client, job, shows_own=shows_own).follow(tail, options)
         click.get_current_context().exit(code)
     printer = LogPrinter(many_ranks=job.num_nodes > 1, shows_own=shows_own)

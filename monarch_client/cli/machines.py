@@ -8,17 +8,14 @@ import click
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
-from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
-from monarch_client.cli.options import project_option
+from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, age, dollars, output_options
 from monarch_client.cli.plans import show_plan
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
-from monarch_client.cli.submit import SPEC_FILE
 from monarch_client.cli.terminal import complain, one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.spec import JobSpec
 from monarch_client.wire.clusters import Cluster, Infra, Plan
 
 
@@ -153,6 +150,9 @@ def infra(session: Session, *, output: Output) -> None:
 
 
 def _plan(session: Session, text: str, base: Path, project: str | None) -> Plan:
+    from monarch_client.cli.folders import Sender  # noqa: PLC0415 - with JobSpec, 100 ms
+    from monarch_client.spec import JobSpec  # noqa: PLC0415
+
     spec = JobSpec.parse(text, admin=True)
     slug = project or spec.portal.project or session.project(None)
     text = Sender(session.client, slug, base).send_all(text, spec)

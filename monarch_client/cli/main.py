@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, ClassVar
 
 import click
@@ -110,4 +111,7 @@ def cli(context: click.Context) -> None:
 
 def main() -> None:
     """Run the `mportal` script."""
+    # httpx would import its own command line with rich and pygments, which takes 95 ms. It goes
+    # without where that cannot be imported.
+    sys.modules["httpx._main"] = None  # type: ignore[assignment]
     cli(prog_name="mportal")

@@ -21,6 +21,7 @@ project_option = click.option(
     help="Default: MPORTAL_PROJECT, or your only one.",
     shell_complete=completion.projects,
 )
+SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 drop_deleted_option = click.option(
     "--drop-deleted", is_flag=True, help="Leave out dependencies on deleted jobs."
 )

@@ -13,16 +13,13 @@ import click
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST
-from monarch_client.cli.folders import Sender
 from monarch_client.cli.job_actions import each_of
-from monarch_client.cli.options import project_option
+from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, local_time, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
-from monarch_client.cli.submit import SPEC_FILE
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.spec import JobSpec
 from monarch_client.wire.schedules import Schedule, ScheduleDetail, ScheduleRun
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -228,6 +225,9 @@ def _with_file(
     session: Session, file: str, project: str | None, send: Callable[[str, str], Schedule]
 ) -> Schedule:
     """Upload the folders of `file` and call `send` with the project and its text."""
+    from monarch_client.cli.folders import Sender  # noqa: PLC0415 - with JobSpec, 100 ms
+    from monarch_client.spec import JobSpec  # noqa: PLC0415
+
     with click.open_file(file, encoding="utf-8", errors="replace") as source:
         text = source.read()
     base = Path.cwd() if file == "-" else Path(file).parent

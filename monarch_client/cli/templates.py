@@ -10,16 +10,13 @@ import click
 
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST
-from monarch_client.cli.options import project_option
+from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, age, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
-from monarch_client.cli.submission import Submission
-from monarch_client.cli.submit import SPEC_FILE, job_options, send
+from monarch_client.cli.submit import job_options
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.spec.documents import documents_in
-from monarch_client.spec.templates import JobTemplate
 from monarch_client.wire.templates import Template, TemplateDetail
 
 
@@ -117,15 +114,14 @@ def template_run(
     **options: Any,
 ) -> None:
     """Submit a job from a template, with the defaults of parameters that are not set."""
+    from monarch_client.cli.sending import submit_text  # noqa: PLC0415 - 300 ms
+
     slug = options["project"] = session.project(options["project"])
     text = session.client.fill_in_template(slug, template_name, values, version)
     if options.pop("is_print"):
         say(text.rstrip("\n"))
         return
-    documents = documents_in(text)
-    here = Path.cwd()
-    submissions = [Submission(session, each, template_name, here) for each in documents]
-    send(session, submissions, **options)
+    submit_text(session, text, template_name, **options)
 
 
 @template.command("save")
@@ -138,6 +134,8 @@ def template_save(
     session: Session, *, file: str, for_all: bool, project: str | None, output: Output
 ) -> None:
     """Save FILE as the next version of the template that its header names; - is standard input."""
+    from monarch_client.spec.templates import JobTemplate  # noqa: PLC0415 - 50 ms
+
     with click.open_file(file, encoding="utf-8", errors="replace") as source:
         text = source.read()
     slug = None if for_all else session.project(project)

@@ -8,21 +8,29 @@ import sys
 import click
 
 from monarch_client.cli.main import cli
+from tests.each_case import check_each
 
 LOADED = """
 import sys
-from monarch_client.cli.main import cli
-cli({words!r}, standalone_mode=False)
-print(*sys.modules, file=sys.stderr)
+from monarch_client.cli.main import main
+sys.argv[1:] = {words!r}
+try:
+    main()
+except SystemExit:
+    print("MODULES", *sys.modules, file=sys.stderr)
 """
+# A bare Python with click has 120.
+MOST_MODULES = 260
 # 300 ms together. `click` and the configuration are what every command needs.
 SLOW_TO_IMPORT = {"httpx", "rich", "yaml", "msgspec", "monarch_client.spec", "monarch_client.sync"}
 
 
 def modules_loaded_by(*words: str) -> set[str]:
     argv = [sys.executable, "-c", LOADED.format(words=list(words))]
-    ended = subprocess.run(argv, capture_output=True, text=True, check=True)
-    return set(ended.stderr.split())
+    # No address of a portal: a command loads all that a request needs, and sends none.
+    environment = {"MPORTAL_URL": "http://portal:port", "MPORTAL_TOKEN": "mpt_x"}
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+    return set(ended.stderr.partition("MODULES")[2].split())
 
 
 def test_a_command_starts_without_the_modules_of_others():
@@ -34,6 +42,22 @@ def test_a_command_starts_without_the_modules_of_others():
     ps = modules_loaded_by("ps", "--help")
     assert not ps & (SLOW_TO_IMPORT - {"msgspec"})
     assert not {name for name in ps if name.startswith("monarch_client.wire.queue")}
+
+
+def test_help_of_common_commands_loads_no_http_yaml_or_packing():
+    def check(command):
+        loaded = modules_loaded_by(command, "--help")
+        slow = (SLOW_TO_IMPORT - {"msgspec", "monarch_client.spec"}) | {"monarch_client.sync"}
+        assert not loaded & slow
+        assert len(loaded) < MOST_MODULES
+
+    check_each(["submit", "run", "ps", "logs", "cancel", "plan", "template", "schedule"], check)
+
+
+def test_a_request_loads_no_program_for_terminals():
+    loaded = modules_loaded_by("whoami")
+    assert "httpx" in loaded
+    assert not loaded & {"rich", "pygments"}
 
 
 def test_every_listed_command_exists_under_its_name():
