@@ -17,7 +17,9 @@ from jobs.models import Project
 from jobs.permissions import Actor
 from jobs.policies.costs import NOTHING, for_time, shown
 from jobs.policies.limits import shown_s, walltime_s
+from jobs.readers.default_values import default_values
 from jobs.readers.start_forecast import forecast_start
+from monarch_client.spec.summary import number_of_jobs, summary_of
 from monarch_client.wire import clusters as wire
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,7 @@ def plan_job(actor: Actor, project: Project, checked: Checked) -> wire.Plan:
     limit_s = walltime_s(checked.request.duration_s, 0, duration_limit(project))
     price = price_of(plan)
     usd = None if price is None or limit_s is None else for_time(price, limit_s)
+    num_jobs = number_of_jobs([checked.spec])
     return wire.Plan(
         backend=checked.backend_name,
         candidates=candidates,
@@ -46,6 +49,10 @@ def plan_job(actor: Actor, project: Project, checked: Checked) -> wire.Plan:
         max_duration_s=limit_s,
         usd_per_hour=price,
         usd=usd,
+        summary=summary_of([checked.spec]),
+        num_jobs=num_jobs,
+        total_usd=None if usd is None else usd * num_jobs,
+        defaults=default_values(project, checked),
         queue=checked.request.queue_name,
         start=forecast_start(actor, project, checked),
         warnings=list(_beyond_budget(checked.request.budget_usd, usd, limit_s)),

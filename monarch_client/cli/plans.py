@@ -31,8 +31,8 @@ def show_plan(made: Plan) -> None:
                 for row in made.candidates
             ],
         )
-    if made.usd is not None and made.max_duration_s is not None:
-        say(f"At most {dollars(made.usd)}, for {duration(made.max_duration_s)}.")
+    _show_cost(made)
+    _show_defaults(made)
     for warning in made.warnings:
         tell(click.style("Warning: ", fg="yellow", bold=True) + one_line(warning))
     for reason in made.reasons:
@@ -42,3 +42,22 @@ def show_plan(made: Plan) -> None:
     if made.start is not None:
         say(f"If submitted now, queue {made.queue}: {one_line(made.start.sentence)}")
         show_expected(made.start)
+
+
+def _show_cost(made: Plan) -> None:
+    is_array = made.num_jobs > 1
+    if is_array:
+        say(f"{made.summary[:1].upper()}{made.summary[1:]}.")
+    if made.usd is not None and made.max_duration_s is not None:
+        each = " for each job" if is_array else ""
+        say(f"At most {dollars(made.usd)}{each}, for {duration(made.max_duration_s)}.")
+    if is_array and made.total_usd is not None:
+        say(f"At most {dollars(made.total_usd)} in total.")
+
+
+def _show_defaults(made: Plan) -> None:
+    if made.defaults:
+        say("")
+        rows = [[row.key, row.value, row.source] for row in made.defaults]
+        print_table(["SET BY THE PORTAL", "VALUE", "FROM"], rows)
+        say("")

@@ -73,8 +73,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultValue:
+    """A value that a specification leaves open, and what sets it."""
+
+    key: str
+    value: str
+    source: Annotated[str, Meta(description="Such as the limit of a project.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The machines that a job would get. While `is_pending`, request it again in a moment."""
+    """The machines of a job, or of each job of an array. While `is_pending`, request it again."""
 
     backend: str
     candidates: list[Candidate]
@@ -85,8 +94,17 @@ class Plan:
     max_duration_s: int | None
     usd_per_hour: Annotated[Usd | None, Meta(description="Of the chosen one.")]
     usd: Annotated[
-        Usd | None, Meta(description="Of the chosen one, for as long as the job may run.")
+        Usd | None,
+        Meta(description="Of the chosen one, for as long as one job may run."),
     ]
+    summary: Annotated[str, Meta(description="The size of the job, for people.")] = ""
+    num_jobs: Annotated[int, Meta(description="More than 1: those of the array.")] = 1
+    total_usd: Annotated[
+        Usd | None, Meta(description="Of all its jobs, each for as long as it may run.")
+    ] = None
+    defaults: Annotated[
+        list[DefaultValue], Meta(description="The values that the portal sets.")
+    ] = field(default_factory=list)
     warnings: Annotated[list[str], Meta(description="What to consider before submitting it.")] = (
         field(default_factory=list)
     )

@@ -157,11 +157,21 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """The check of a specification: `spec` is its complete form if it is valid."""
+    """The check of a specification, or of all in a YAML text of several documents."""
 
     valid: bool
-    errors: list[SpecError]
-    spec: dict[str, Any] | None = None
+    errors: Annotated[
+        list[SpecError],
+        Meta(description="Each with its `document`, from 0; lines are those of the whole text."),
+    ]
+    spec: Annotated[
+        dict[str, Any] | None,
+        Meta(description="The complete form of a valid specification; null for several."),
+    ] = None
+    num_jobs: Annotated[
+        int, Meta(description="The jobs that a submission makes, those of arrays included.")
+    ] = 0
+    summary: Annotated[str, Meta(description="The size of the job, for people.")] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

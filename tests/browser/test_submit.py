@@ -127,3 +127,23 @@ def test_the_form_is_filled_from_the_project_file_of_a_chosen_folder(
     text = editor.text
     assert text.startswith("name: ours\nrun: python train.py\n")
     assert Upload.objects.get().reference in text
+
+
+ARRAY = "run: echo\nportal: {max_duration: 1h, array: {n: [1, 2, 3]}, max_parallel: 2}\n"
+
+
+def test_the_size_of_an_array_is_shown_while_one_types_and_in_its_plan(page, editor):
+    editor.fill(ARRAY)
+    page.get_by_text("Ready to submit 1 node, array of 3 jobs, 2 at a time").wait_for()
+    page.get_by_role("button", name="Plan", exact=True).click()
+    plan = page.locator("#plan")
+    expect(plan).to_contain_text("1 node, array of 3 jobs, 2 at a time. At most $0 in total.")
+    plan.get_by_text("Values that the portal sets").click()
+    expect(plan.get_by_role("row", name="portal.priority")).to_contain_text("default")
+
+
+def test_several_documents_are_ready_to_submit_and_their_errors_are_on_their_lines(page, editor):
+    editor.fill("name: a\nrun: x\n---\nname: b\nrun: x\n")
+    page.get_by_text("Ready to submit 2 jobs of 2 specifications").wait_for()
+    editor.fill("name: a\nrun: x\n---\nname: b\nrunn: x\n")
+    page.get_by_role("button", name="Line 5").wait_for()

@@ -1,10 +1,13 @@
-"""Submitting a text that may hold several specifications."""
+"""Submit or check a text that may hold several specifications."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from jobs.actions.jobs.submit import submit_jobs
+from jobs.actions.jobs.submit import check_specs, submit_jobs
+from jobs.admission.checked_spec import Checked
 from jobs.errors import InvalidSpecError
 from jobs.models import Job, Project
 from jobs.permissions import Actor
@@ -15,10 +18,22 @@ def submit_documents(
     actor: Actor, project: Project, text: str, *, idempotency_key: str | None = None
 ) -> list[Job]:
     """Submit the documents in `text` as `submit_jobs` does. Errors name lines of the whole text."""
-    documents = documents_in(text)
-    sources = [document.text for document in documents]
-    try:
+    with _sources_in(text) as sources:
         return submit_jobs(actor, project, sources, idempotency_key=idempotency_key)
+
+
+def check_documents(actor: Actor, project: Project, text: str) -> list[Checked]:
+    """Check the documents in `text` as `check_specs` does. Errors name lines of the whole text."""
+    with _sources_in(text) as sources:
+        return check_specs(actor, project, sources)
+
+
+@contextmanager
+def _sources_in(text: str) -> Iterator[list[str]]:
+    """Yield the specifications in `text`; give errors the lines that they have in it."""
+    documents = documents_in(text)
+    try:
+        yield [document.text for document in documents]
     except InvalidSpecError as error:
         errors = error.data.get("errors", [])
         moved = [_moved(row, documents[row.get("document", 0)]) for row in errors]

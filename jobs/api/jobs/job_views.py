@@ -17,7 +17,9 @@ from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.hold import hold_job, release_job
 from jobs.actions.jobs.rerun import rerun_job
-from jobs.actions.jobs.submit import check_spec, submit_job
+from jobs.actions.jobs.submit import check_specs, submit_job
+from jobs.actions.jobs.submit_documents import check_documents
+from jobs.admission.checked_spec import Checked
 from jobs.api.base.answers import addressed, answer_with, page_with
 from jobs.api.base.authentication import WITH_DRIVERS
 from jobs.api.base.inputs import AnnotateBody, JobQuery, RerunBody, SubmitBody
@@ -35,6 +37,7 @@ from jobs.readers.job_filter import JobFilter
 from jobs.readers.job_page import job_detail, job_now
 from jobs.readers.job_pages import JobOrder
 from jobs.readers.job_table import job_table
+from monarch_client.spec.summary import number_of_jobs, summary_of
 from monarch_client.wire.jobs import Job, JobDetail, Validation
 from monarch_client.wire.page import Page
 
@@ -124,13 +127,29 @@ class JobValidateView(SpecView):
         responses={200: Validation, **problems(400, 401, 403, 404, 413, 415)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Report every error of a specification at once; nothing is stored."""
+        """Report every error at once, also of several YAML documents; nothing is stored."""
+        checked: list[Checked] = []
+        errors: list[Any] = []
         try:
-            checked = check_spec(self.actor, self.project(), self.source())
+            checked = self._checked()
         except InvalidSpecError as error:
             errors = error.data.get("errors", [])
-            return answer_with(Validation(valid=False, errors=errors, spec=None))
-        return answer_with(Validation(valid=True, errors=[], spec=checked.content))
+        specs = [each.spec for each in checked]
+        return answer_with(
+            Validation(
+                valid=bool(checked),
+                errors=errors,
+                spec=checked[0].content if len(checked) == 1 else None,
+                num_jobs=number_of_jobs(specs),
+                summary=summary_of(specs) if specs else "",
+            )
+        )
+
+    def _checked(self) -> list[Checked]:
+        project, source = self.project(), self.source()
+        if isinstance(source, str):
+            return check_documents(self.actor, project, source)
+        return check_specs(self.actor, project, [source])
 
 
 class JobDetailView(JobView):

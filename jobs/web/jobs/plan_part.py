@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from jobs.actions.jobs.submit import check_spec
+from jobs.actions.jobs.submit_documents import check_documents
 from jobs.errors import InvalidSpecError
 from jobs.permissions import Actor, project_for
 from jobs.readers.launch_plan import plan_job
@@ -27,11 +27,13 @@ def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     earlier = request.POST.get("from", "")
     before = edited_source(actor, slug, earlier)
     try:
-        checked = check_spec(actor, project, source)
+        checked = check_documents(actor, project, source)
     except InvalidSpecError as error:
         context["errors"] = error.data.get("errors", [])
     else:
-        context["plan"] = plan_job(actor, project, checked)
+        context["several"] = len(checked) > 1
+        if len(checked) == 1:
+            context["plan"] = plan_job(actor, project, checked[0])
         if before is not None:
             context |= {"earlier": earlier, "changes": changed_lines(before, source)}
     return render(request, "jobs/_plan.html", context)

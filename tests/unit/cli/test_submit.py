@@ -378,3 +378,19 @@ def test_an_array_is_shown_as_one(mportal, portal, spec):
     portal.on("GET /projects/rl/arrays/7", ok(array_json()))
     reported = "Array 7 (ppo), 2 jobs, 1 at once: 2 QUEUED\nhttp://portal/rl/arrays/7\n"
     assert mportal("submit", str(spec)).stdout == reported
+
+
+def test_the_plan_of_an_array_shows_its_size_its_total_cost_and_the_values_of_the_portal(
+    mportal, portal
+):
+    plan = {"backend": "fake", "candidates": [], "chosen": None, "reasons": [], "problem": "",
+            "is_pending": False, "max_duration_s": 3600, "usd_per_hour": "2.0", "usd": "2.0",
+            "summary": "1 node, array of 12 jobs, 4 at a time", "num_jobs": 12,
+            "total_usd": "24.0", "defaults": [{"key": "portal.max_duration", "value": "1 h",
+            "source": "limit of project rl"}]}  # fmt: skip
+    portal.on("POST /projects/rl/plan", ok(plan))
+    out = mportal("run", "--dry-run", "x").stdout
+    assert "1 node, array of 12 jobs, 4 at a time." in out
+    assert "At most $2.00 for each job" in out and "At most $24.00 in total." in out
+    [row] = [line for line in out.splitlines() if "portal.max_duration" in line]
+    assert row.split(maxsplit=1)[1].split() == ["1", "h", "limit", "of", "project", "rl"]

@@ -9,7 +9,7 @@ import { bindUpload } from "./submit/upload.js";
 const form = document.getElementById("submit-form");
 const editor = bindEditor(document.getElementById("editor"));
 bindDraft(form, editor);
-bindValidation(form, editor, ({ spec }) => ["Ready to submit", summary(spec)]);
+bindValidation(form, editor, ({ summary }) => ["Ready to submit", summary]);
 bindPlan(document.getElementById("plan"), editor);
 const change = bindSpecForm(document.getElementById("spec-form"), editor, form);
 bindUpload(document.querySelector("[data-upload]"), editor, change);
@@ -23,10 +23,3 @@ for (const example of document.querySelectorAll("[data-yaml]"))
     event.preventDefault();
     editor.replace(example.dataset.yaml);
   });
-
-function summary(spec) {
-  const nodes = spec?.num_nodes ?? 1;
-  const meshes = Object.entries(spec?.portal?.meshes ?? {}).map(([name, size]) => `${name} ${size}`);
-  const kind = meshes.length ? `, Monarch job, meshes: ${meshes.join(", ")}` : "";
-  return `${nodes} node${nodes > 1 ? "s" : ""}${kind}`;
-}

@@ -140,3 +140,32 @@ def test_a_specification_with_errors_is_refused_as_by_a_submit(member):
     response = member.post("/projects/rl/plan", "num_node: 2\n", content_type="application/yaml")
     problem = assert_problem(response, 422, "invalid_spec")
     assert {row["path"] for row in problem["errors"]} >= {"num_node"}
+
+
+ARRAY = (
+    "name: sweep\nrun: ./x\nportal: {max_duration: 1h, array: {n: [1, 2, 3]}, max_parallel: 2}\n"
+)
+
+
+def test_the_plan_of_an_array_has_its_size_and_the_cost_of_all_its_jobs(member, fake):
+    fake.set_price("2.50")
+    plan = plan_of(member, ARRAY)
+    assert (plan["num_jobs"], plan["summary"]) == (3, "1 node, array of 3 jobs, 2 at a time")
+    assert (plan["usd"], plan["total_usd"]) == ("2.500000", "7.500000")
+
+
+def test_the_plan_lists_the_values_that_the_specification_leaves_to_the_portal(member, project):
+    Project.objects.filter(pk=project.pk).update(max_duration_s=7200)
+    defaults = plan_of(member, "name: a\nrun: ./x\nportal: {priority: 10}\n")["defaults"]
+    found = {each["key"]: (each["value"], each["source"]) for each in defaults}
+    assert found["portal.max_duration"] == ("2 h", "limit of project rl")
+    assert found["resources.infra"] == ("fake", "chosen by the portal")
+    assert (found["num_nodes"], found["portal.queue"]) == (("1", "default"), ("default", "default"))
+    assert "portal.priority" not in found
+
+
+def test_the_plan_lists_the_same_values_for_a_specification_in_json(member):
+    spec = {"name": "a", "run": "./x", "num_nodes": 2, "resources": {"infra": "fake"}}
+    answer = member.post("/projects/rl/plan", {"spec": spec}, content_type="application/json")
+    keys = {each["key"] for each in answer.json()["defaults"]}
+    assert "portal.queue" in keys and not keys & {"num_nodes", "resources.infra"}
