@@ -30,6 +30,9 @@ _BUCKET = (
     rf"(?:(?:s3|gs|r2|cos|oci|nebius|cw|hf)://[A-Za-z0-9][A-Za-z0-9._@-]*(?:/{_IN_BUCKET})?"
     rf"|https://[a-z0-9]+\.blob\.core\.windows\.net/{_IN_BUCKET})"
 )
+_GIT = re.compile(
+    r"(?P<url>(?:https|ssh|git)://[^/\s]+/[^@\s]+|[\w.-]+@[\w.-]+:[^@\s]+)(?:@(?P<ref>\S+))?"
+)
 _LONGEST_PATH = 4096
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 
@@ -52,6 +55,12 @@ def kind_of_source(text: str) -> SourceKind:
     if "://" in text or text.startswith("upload:") or not text.strip():
         return SourceKind.UNKNOWN
     return SourceKind.LOCAL
+
+
+def git_source(text: str) -> dict[str, str] | None:
+    """Return the `url` and `ref` of a git URL that may end with @REF; None: it is no such URL."""
+    match = _GIT.fullmatch(text.strip())
+    return {name: part for name, part in match.groupdict().items() if part} if match else None
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,10 @@ class Source(Shape):
         return node.value
 
     def _true_reason(self, kind: SourceKind, text: str, path: str) -> str:
-        """Say why what SkyPilot would take is not taken, or nothing."""
+        """Say why what SkyPilot would take is not taken, or how to write it, or nothing."""
+        if self.uploads and not self.buckets and (found := git_source(text)):
+            keys = ", ".join(f"{key}: {value}" for key, value in found.items())
+            return f"Write the git repository as a mapping: {name_of(path)}: {{{keys}}}."
         if _VARIABLE.search(text) and kind is SourceKind.UNKNOWN:
             return f"{name_of(path)} has a variable, and none is filled in here: write the URL out."
         if not self.uploads and kind in {SourceKind.LOCAL, SourceKind.UPLOAD}:

@@ -74,10 +74,11 @@ run: |
   PY
 """
 
+# The first one fills the editor: one node without meshes, as the form's fields have by default.
 EXAMPLES = (
-    Example("hello-mesh", "Hello mesh", "Monarch actors on two hosts", HELLO_MESH),
-    Example("plain", "Plain, two nodes", "A command on every node", PLAIN),
     Example("python", "One Python script", "No mesh, no torch", PYTHON),
+    Example("plain", "Plain, two nodes", "A command on every node", PLAIN),
+    Example("hello-mesh", "Hello mesh", "Monarch actors on two hosts", HELLO_MESH),
 )
 
 

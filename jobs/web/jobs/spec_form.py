@@ -14,12 +14,13 @@ from django.views.decorators.http import require_POST
 
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.web.base.access import signed_in
+from jobs.web.jobs.linked_fields import linked_value, set_linked_field
 from jobs.web.jobs.project_fill import filled_from, has_project_files
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec import json_schema
 from monarch_client.spec.documents import is_several
 from monarch_client.spec.findings import Findings, SpecCode
-from monarch_client.spec.form_edits import FormError, check_text, field_of, set_field
+from monarch_client.spec.form_edits import FormError, check_text
 from monarch_client.spec.from_yaml import MOST_BYTES, read_yaml
 from monarch_client.spec.nodes import content_of
 from monarch_client.spec.project_files import InvalidProjectFileError
@@ -105,9 +106,9 @@ def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
             source = filled_from(request.POST, source)
         check_text(source)
         if chosen is not None:
-            source = set_field(source, chosen.path, _typed(chosen, value))
+            source = set_linked_field(source, chosen.path, _typed(chosen, value))
             check_text(source)
-        values = {path: _shown(field_of(source, path)) for path in known}
+        values = {path: _shown(linked_value(source, path)) for path in known}
     except FormError as error:
         return JsonResponse({"problem": f"Edit the text instead: {error}"})
     except InvalidSpecErrors as error:

@@ -31,3 +31,8 @@ def test_a_name_that_only_begins_like_the_folder_of_the_runner_is_free() -> None
     source = f"upload:{'0' * 64}"
     spec = JobSpec.parse({"run": "true", "file_mounts": {"~/.mportal-data": source}})
     assert spec.to_dict()["file_mounts"] == {"~/.mportal-data": source}
+
+
+def test_the_url_of_a_repository_as_workdir_is_refused_with_the_mapping_to_write() -> None:
+    with pytest.raises(InvalidSpecErrors, match=r"\{url: https://x\.org/a\.git, ref: v1\}"):
+        JobSpec.parse("run: x\nworkdir: https://x.org/a.git@v1\n")

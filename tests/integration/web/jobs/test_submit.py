@@ -50,7 +50,7 @@ def test_what_a_user_typed_is_text_never_markup(member):
 
 def test_it_opens_with_an_example_or_with_the_spec_of_an_earlier_job(member, project):
     job = make_job(project, spec_source="name: earlier\nrun: echo\n")
-    assert "name: hello-mesh" in member.text(PATH)
+    assert "name: count-primes" in member.text(PATH)
     assert "name: two-nodes" in member.text(PATH, example="plain")
     assert "name: earlier" in member.text(PATH, **{"from": job.pk})
     assert member.get(PATH, {"from": "999999"}).status_code == 404
@@ -114,6 +114,42 @@ def test_the_form_writes_fields_into_the_text_and_reads_them_back(member):
         assert text == f"run: x\n{written}"
         assert edited(member, text, path=path, value="")["source"] == "run: x\n"
     assert "valid YAML" in edited(member, "run: [", path="name", value="x")["problem"]
+
+
+def test_the_first_example_stays_valid_when_its_nodes_and_meshes_are_set(project, member):
+    for path, value in (("num_nodes", "1"), ("num_nodes", "3"), ("portal.meshes", "a: 2\nb: 1")):
+        text = edited(member, EXAMPLES[0].source, path=path, value=value)["source"]
+        assert check_spec(make_actor(project), project, text).spec.run
+
+
+def test_nodes_and_meshes_are_kept_equal_by_the_form(project, member):
+    text = "run: x\nnum_nodes: 2\nportal:\n  meshes: {trainers: 2}  # of them\n"
+    fewer = edited(member, text, path="num_nodes", value="1")
+    assert (fewer["values"]["num_nodes"], fewer["values"]["portal.meshes"]) == ("1", "trainers: 1")
+    assert "# of them" in fewer["source"]
+    more = edited(member, text, path="portal.meshes", value="trainers: 2\nothers: 3")
+    assert more["values"]["num_nodes"] == "5"
+    plain = edited(member, text, path="portal.meshes", value="")["source"]
+    assert plain == "run: x\nnum_nodes: 2\n"
+    for source in (fewer["source"], more["source"], plain):
+        assert check_spec(make_actor(project), project, source).spec.run
+
+
+def test_a_git_repository_is_read_into_its_own_fields_and_written_from_each_field(member):
+    url = "https://github.com/acme/rl"
+    mapping = f"run: x\nworkdir:\n  url: {url}\n  ref: v1\n"
+
+    def shown(answer):
+        return [answer["values"][key] for key in ("workdir", "workdir.url", "workdir.ref")]
+
+    for text in (mapping, f"run: x\nworkdir: {url}@v1\n"):
+        assert shown(edited(member, text)) == ["", url, "v1"]
+    typed = edited(member, "run: x\n", path="workdir", value=f"{url}@v1")
+    assert (typed["source"], shown(typed)) == (mapping, ["", url, "v1"])
+    later = edited(member, f"run: x\nworkdir: {url}\n", path="workdir.ref", value="v1")
+    assert (later["source"], shown(later)) == (mapping, ["", url, "v1"])
+    folder = edited(member, mapping, path="workdir", value="./code")
+    assert shown(folder) == ["./code", "", ""]
 
 
 @pytest.mark.feature("S2.8")
