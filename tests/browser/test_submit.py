@@ -147,3 +147,19 @@ def test_several_documents_are_ready_to_submit_and_their_errors_are_on_their_lin
     page.get_by_text("Ready to submit 2 jobs of 2 specifications").wait_for()
     editor.fill("name: a\nrun: x\n---\nname: b\nrunn: x\n")
     page.get_by_role("button", name="Line 5").wait_for()
+
+
+def test_an_example_replaces_what_was_typed_only_with_a_way_back(page, editor):
+    typed = "name: mine\nrun: echo mine\n"
+    undo = page.get_by_role("button", name="Undo")
+    page.get_by_role("link", name="Hello mesh").click()
+    editor.expect(re.compile("name: hello-mesh"))
+    expect(undo).to_have_count(0)
+    editor.fill(typed)
+    page.get_by_role("link", name="Plain, two nodes").click()
+    editor.expect(re.compile("name: two-nodes"))
+    undo.click()
+    editor.expect(typed)
+    page.get_by_role("link", name="Plain, two nodes").click()
+    editor.type_after("name: two-nodes", "-b")
+    expect(undo).to_have_count(0)

@@ -272,16 +272,13 @@ class ScheduleForm(forms.Form):
         initial=CatchUpPolicy.LATEST,
         label="Missed times",
     )
-    source = forms.CharField(
-        strip=False,
-        label="Job specification, YAML",
-        widget=forms.Textarea(
-            {"rows": 14, "class": "mono", "spellcheck": "false", "autocomplete": "off"}
-        ),
-    )
+    # Its editor is a template of its own.
+    source = forms.CharField(strip=False, label="Job specification, YAML")
 
     def __init__(self, *args: Any, is_new: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # What an action finds wrong in the specification, as the editor lists it.
+        self.spec_errors: list[dict[str, Any]] = []
         if not is_new:
             del self.fields["name"]
 

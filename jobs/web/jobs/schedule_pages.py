@@ -29,6 +29,7 @@ from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.clocks import clock_of
 from jobs.web.base.forms import ScheduleForm
 from jobs.web.base.frame import render_page
+from jobs.web.jobs.code_editor import editor_context
 from jobs.web.jobs.submit_page import first_source
 
 _PREFIX = "schedule."
@@ -176,8 +177,7 @@ def _sent(form: ScheduleForm, act: Callable[[ScheduleContent], Schedule]) -> Sch
         for row in error.data["errors"]:
             field = row["path"].removeprefix(_PREFIX)
             if row["path"] == field:
-                line = f"Line {row['line']}: " if row["line"] else ""
-                form.add_error("source", f"{line}{row['message']}")
+                form.spec_errors.append(row)
             else:
                 form.add_error(field, row["message"])
     except ConflictError as error:
@@ -192,7 +192,16 @@ def _form_page(
     form: ScheduleForm,
     context: dict[str, Any],
 ) -> HttpResponse:
-    more = {"project": project, "nav": "schedules", "form": form, "zones": zone_names(), **context}
+    more = {
+        **editor_context(form["source"].value() or ""),
+        "project": project,
+        "nav": "schedules",
+        "form": form,
+        "errors": form.spec_errors,
+        "bad_lines": {row["line"] for row in form.spec_errors},
+        "zones": zone_names(),
+        **context,
+    }
     template = "schedules/page.html" if context else "schedules/new.html"
-    status = 422 if form.errors else 200
+    status = 422 if form.errors or form.spec_errors else 200
     return render_page(request, actor, template, more, project=project, status=status)

@@ -2,6 +2,7 @@
 import { bindEditor } from "./editor/editor.js";
 import { bindValidation } from "./editor/validate.js";
 import { bindDraft } from "./submit/draft.js";
+import { bindExamples } from "./submit/examples.js";
 import { bindPlan } from "./submit/plan.js";
 import { bindSpecForm } from "./submit/spec_form.js";
 import { bindUpload } from "./submit/upload.js";
@@ -9,7 +10,8 @@ import { bindUpload } from "./submit/upload.js";
 const form = document.getElementById("submit-form");
 const editor = bindEditor(document.getElementById("editor"));
 bindDraft(form, editor);
-bindValidation(form, editor, ({ summary }) => ["Ready to submit", summary]);
+bindExamples(form, editor);
+bindValidation(form, editor, ({ summary }) => ({ ready: "Ready to submit", more: summary }));
 bindPlan(document.getElementById("plan"), editor);
 const change = bindSpecForm(document.getElementById("spec-form"), editor, form);
 bindUpload(document.querySelector("[data-upload]"), editor, change);
@@ -17,9 +19,3 @@ bindUpload(document.querySelector("[data-upload]"), editor, change);
 // Two clicks on "Submit" are one job: the server knows the key of this visit.
 document.getElementById("submit-key").value =
   Date.now().toString(36) + crypto.getRandomValues(new Uint32Array(4)).join("");
-
-for (const example of document.querySelectorAll("[data-yaml]"))
-  example.addEventListener("click", (event) => {
-    event.preventDefault();
-    editor.replace(example.dataset.yaml);
-  });

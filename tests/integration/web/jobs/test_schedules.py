@@ -85,8 +85,10 @@ def test_every_error_is_reported_where_it_is(member):
     answer = member.post("/rl/new-schedule", wrong)
     assert answer.status_code == 422
     page = text_of(answer)
-    for said in ("small letters", "no cron expression", "no time zone", "Line 1:"):
+    for said in ("small letters", "no cron expression", "no time zone", "Line 1"):
         assert said in page
+    html = answer.content.decode()
+    assert 'data-line="1"' in html and '<li class="bad">1</li>' in html and "nam: x" in html
     assert "This field is required" in text_of(member.post("/rl/new-schedule", {}))
 
 

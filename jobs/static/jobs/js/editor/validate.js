@@ -37,8 +37,9 @@ function errorsIn(verdict) {
 function show(verdict, answer, praise) {
   const count = answer.errors.length;
   if (answer.valid) {
-    const [ready, more] = praise(answer);
-    verdict.replaceChildren(element("span", "ok", `✓ ${ready}`), ` ${more}`);
+    const { ready, more = "", problem } = praise(answer);
+    if (problem) verdict.replaceChildren(element("span", "bad", problem));
+    else verdict.replaceChildren(element("span", "ok", `✓ ${ready}`), ` ${more}`);
     return;
   }
   const list = element("ul", "problems");
@@ -46,7 +47,8 @@ function show(verdict, answer, praise) {
   verdict.replaceChildren(element("span", "bad", `${count} problem${count > 1 ? "s" : ""}`), list);
 }
 
-// `praise`: the heading and the details that a valid text gets, from the server's answer.
+// `praise`: from the server's answer to a valid text, what it is `ready` for and `more` about it; or
+// the `problem` that the form itself has with it.
 export function bindValidation(form, editor, praise) {
   const verdict = document.getElementById("verdict");
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;

@@ -1,6 +1,7 @@
 // Keeps what was typed until it has become a job: no reload, closed tab or ended session loses it.
 // It is stored in this browser only, for each project and user, and is never sent by itself.
 import { when } from "../clock.js";
+import { showNote } from "./note.js";
 
 const PREFIX = "draft:";
 const KEPT_MS = 7 * 24 * 3600 * 1000;
@@ -24,30 +25,10 @@ function keys() {
   }
 }
 
-function button(label, className, pressed) {
-  const made = document.createElement("button");
-  Object.assign(made, { type: "button", className: `button small ${className}`, textContent: label });
-  made.addEventListener("click", pressed);
-  return made;
-}
-
 function offer(form, draft, { restore, discard }) {
-  const note = document.createElement("div");
-  note.className = "note draft";
-  note.setAttribute("role", "status");
-  const words = document.createElement("span");
   const lines = draft.text.trim().split("\n").length;
-  words.textContent = `A draft of ${lines} line${lines > 1 ? "s" : ""} from ${when(draft.at)} was not submitted.`;
-  const close = (act) => () => {
-    note.remove();
-    act();
-  };
-  note.append(
-    words,
-    button("Restore draft", "", close(restore)),
-    button("Discard", "quiet", close(discard)),
-  );
-  form.querySelector(".editor").before(note);
+  const words = `A draft of ${lines} line${lines > 1 ? "s" : ""} from ${when(draft.at)} was not submitted.`;
+  showNote(form, words, [["Restore draft", "", restore], ["Discard", "quiet", discard]]);
 }
 
 export function bindDraft(form, editor) {
