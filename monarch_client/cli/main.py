@@ -39,6 +39,7 @@ class PortalGroup(LazyGroup):
             "view": "views:view_group",
             "get": "jobs:get",
             "why": "why:why",
+            "graph": "graph:graph",
             "events": "jobs:events",
             "logs": "logs:logs",
             "top": "top:top",

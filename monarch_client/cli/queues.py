@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 import click
 
-from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.output import Output, age, duration, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import tell
 from monarch_client.wire.queue import Amount, Place, Quota, Share, Turn
+from monarch_client.wire.timeline import TimelineJob, TimelineLane
 
 _MOST_TURNS = 200
 _USD_PER_HOUR = "usd_per_hour"
@@ -51,6 +54,33 @@ def _people(quota: Quota) -> str:
     return "; ".join(f"{each.user}: {said(each.amounts)}" for each in quota.people)
 
 
+@dataclass(frozen=True)
+class LaneJob:
+    """A job in the timeline of a pool or backend."""
+
+    lane: TimelineLane
+    job: TimelineJob
+    now: datetime
+
+    def moment(self, at: datetime | None, basis: str) -> str:
+        """Return a moment from now, and how certain it is."""
+        if at is None:
+            return "unknown"
+        left = (at - self.now).total_seconds()
+        text = f"in {duration(left)}" if left > 0 else f"{duration(-left)} ago"
+        return text + _CERTAINTY.get(basis, "")
+
+
+_CERTAINTY = {"bounds": " at the latest", "past_runs": " probably"}
+TIMELINE_COLUMNS = {
+    "POOL": lambda row: row.lane.name if row.lane.kind == "pool" else f"({row.lane.name})",
+    "JOB": lambda row: "-" if row.job.job_id is None else str(row.job.job_id),
+    "NAME": lambda row: row.job.name or "(of another project)",
+    "STATUS": lambda row: row.job.status,
+    "NODES": lambda row: row.job.machines,
+    "BEGIN": lambda row: row.moment(row.job.begin, row.job.begin_basis),
+    "END": lambda row: row.moment(row.job.end, row.job.end_basis),
+}
 QUEUE_COLUMNS = {
     "QUEUE": lambda queue: queue.name,
     "RANK": lambda queue: str(queue.rank),
@@ -119,6 +149,33 @@ def queue_jobs(session: Session, *, limit: int, output: Output) -> None:
     output.rows(seen if output.quiet else page.results, TURN_COLUMNS, key="job_id")
     if page.next:
         tell(f"These are the first {limit}; -n shows up to {_MOST_TURNS}.")
+
+
+@queue.command("timeline")
+@click.option(
+    "--hours",
+    type=click.IntRange(1, 24 * 14),
+    default=6,
+    show_default=True,
+    help="The length, with the present in its middle.",
+)
+@output_options
+@pass_session
+def queue_timeline(session: Session, *, hours: int, output: Output) -> None:
+    """Show what has machines from when until when in each pool, and what starts next."""
+    found = session.client.timeline(hours=hours)
+    rows = [LaneJob(lane, job, found.now) for lane in found.lanes for job in lane.jobs]
+    if output.is_for_people:
+        output.rows(rows, TIMELINE_COLUMNS)
+        for lane in found.lanes:
+            if lane.left_out:
+                tell(f"{lane.name}: {lane.left_out} more jobs wait.")
+        if not found.is_whole:
+            tell("Earlier attempts are not listed: choose fewer --hours.")
+    elif output.quiet:
+        output.rows([row.job for row in rows if row.job.job_id], {}, key="job_id")
+    else:
+        output.one(found, lambda: None)
 
 
 @queue.command("pools")

@@ -193,6 +193,11 @@ class PortalClient(
         answer = self.connection.request("GET", path, params=params)
         return decode_page(wire.attempts.Attempt, answer).results
 
+    def graph(self, project: str, job_id: int) -> wire.graph.JobGraph:
+        """Return the jobs that dependencies connect with the job, and these dependencies."""
+        answer = self.connection.request("GET", _job(project, job_id) + "/graph")
+        return decode(wire.graph.JobGraph, answer)
+
     def events(
         self, project: str, job_id: int, *, after: int | str = 0, limit: int = 200
     ) -> wire.page.Page[wire.jobs.Event]:

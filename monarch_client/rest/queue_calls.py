@@ -51,6 +51,14 @@ class QueueCalls:
         params = {name: value for name, value in given.items() if value is not None}
         return decode_page(wire.queue.Turn, self.connection.request("GET", "/queue", params=params))
 
+    def timeline(self, *, hours: int = 6) -> wire.timeline.Timeline:
+        """Return what has machines from when until when, and what starts next.
+
+        `hours`: the length of the timeline, with the present in its middle.
+        """
+        answer = self.connection.request("GET", "/queue/timeline", params={"hours": hours})
+        return decode(wire.timeline.Timeline, answer)
+
     def quotas(self, project: str | None = None) -> list[wire.queue.Quota]:
         """List quotas with their current use: a project's, or all that the user may see."""
         path = "/quotas" if project is None else f"/projects/{project}/quotas"

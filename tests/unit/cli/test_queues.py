@@ -192,3 +192,27 @@ def test_each_is_removed_or_the_portal_says_why_not(portal, mportal, kind, path,
     assert lines(mportal("admin", kind, "rm", name)) == [f"{name}: removed"]
     refused = mportal("admin", kind, "rm", name)
     assert (refused.exit_code, "Jobs wait there." in refused.stderr) == (125, True)
+
+
+def test_the_timeline_lists_jobs_by_pool_with_times_from_now(mportal, portal):
+    seen = {
+        "kind": "running", "job_id": 7, "project": "rl", "name": "big", "owner": "ana",
+        "status": "RUNNING", "attempt": 1, "num_nodes": 2, "gpu_type": "", "gpu_count": 0,
+        "begin": "2026-03-01T10:00:00Z", "begin_basis": "began",
+        "end": "2026-03-01T15:00:00Z", "end_basis": "bounds",
+    }  # fmt: skip
+    hidden = {**seen, "kind": "waiting", "job_id": None, "name": "", "status": "QUEUED",
+              "begin": "2026-03-01T15:00:00Z", "begin_basis": "past_runs", "end": None,
+              "end_basis": ""}  # fmt: skip
+    lanes = [{"kind": "pool", "name": "a100", "jobs": [seen, hidden], "left_out": 3}]
+    moments = {"now": "2026-03-01T12:00:00Z", "begin": MOMENT, "end": MOMENT}
+    portal.on("GET /queue/timeline", ok({**moments, "lanes": lanes, "is_whole": True}))
+    shown = mportal("queue", "timeline", "--hours", "12")
+    assert portal.requests[-1].url.params["hours"] == "12"
+    assert [" ".join(line.split()) for line in shown.stdout.splitlines()] == [
+        "POOL JOB NAME STATUS NODES BEGIN END",
+        "a100 7 big RUNNING 2 2 h ago in 3 h at the latest",
+        "a100 - (of another project) QUEUED 2 in 3 h probably unknown",
+    ]
+    assert "a100: 3 more jobs wait." in shown.stderr
+    assert mportal("queue", "timeline", "-q").stdout == "7\n"
