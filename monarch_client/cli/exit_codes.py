@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from monarch_client.errors import (
+    ArchiveError,
+    ClientError,
+    InvalidSpecErrors,
+    InvalidValueError,
+    MissingError,
+)
+from monarch_client.rest.config import NoProjectError
+
 if TYPE_CHECKING:
     from monarch_client.wire.jobs import Job
 
@@ -16,6 +25,19 @@ DETACHED = 130  # Ctrl-C: the job continues
 CANCELLED = 143  # as a process ended by SIGTERM
 
 _LARGEST = 255
+# What only another command line can mend: a wrong value, an unknown object, no project.
+_WRONG = (ArchiveError, InvalidSpecErrors, InvalidValueError, MissingError, NoProjectError)
+
+
+def exit_code_of_error(error: ClientError) -> int:
+    """Return the exit code for an error: of what the user gave, or of the portal."""
+    return BAD_REQUEST if isinstance(error, _WRONG) else PORTAL_TROUBLE
+
+
+def exit_code_of_refusal(code: str) -> int:
+    """Return the exit code for one job of several that the portal refused with this code."""
+    is_wrong = code == "not_found" or code.startswith("invalid_")
+    return BAD_REQUEST if is_wrong else PORTAL_TROUBLE
 
 
 def exit_code_of(job: Job) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
+from monarch_client.cli.exit_codes import PORTAL_TROUBLE, exit_code_of_error, exit_code_of_refusal
 from monarch_client.cli.options import (
     drop_deleted_option,
     job_argument,
@@ -19,7 +19,7 @@ from monarch_client.cli.options import (
 from monarch_client.cli.output import Output, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, tell
-from monarch_client.errors import InvalidValueError, MissingError, RefusedError
+from monarch_client.errors import MissingError, RefusedError
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.bulk import REFUSED, JobOutcome
 from monarch_client.wire.consequences import Asked, consequences_of
@@ -164,7 +164,10 @@ def exit_if_refused(outcomes: Sequence[JobOutcome]) -> None:
     for outcome in refused:
         complain(outcome.message)
     if refused:
-        click.get_current_context().exit(PORTAL_TROUBLE)
+        codes = [exit_code_of_refusal(outcome.code) for outcome in refused]
+        # Where others were changed, it is not the command line as a whole that is wrong.
+        is_all = len(refused) == len(outcomes)
+        click.get_current_context().exit(max(codes) if is_all else PORTAL_TROUBLE)
 
 
 def each_of(items: Iterable[K], act: Callable[[K], T]) -> Iterator[T]:
@@ -175,8 +178,7 @@ def each_of(items: Iterable[K], act: Callable[[K], T]) -> Iterator[T]:
             yield act(item)
         refusals += refused
     if refusals:
-        wrong = all(isinstance(each, InvalidValueError) for each in refusals)
-        click.get_current_context().exit(BAD_REQUEST if wrong else PORTAL_TROUBLE)
+        click.get_current_context().exit(max(map(exit_code_of_error, refusals)))
 
 
 @contextmanager

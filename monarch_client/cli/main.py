@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import click
 
-from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
+from monarch_client.cli.exit_codes import exit_code_of_error
 from monarch_client.cli.lazy_group import LazyGroup
 from monarch_client.cli.session import Session
 from monarch_client.cli.terminal import complain, without_tokens
-from monarch_client.errors import ClientError, InvalidSpecErrors, InvalidValueError
+from monarch_client.errors import ClientError
 from monarch_client.rest.config import load
 from monarch_client.version import __version__
 
@@ -93,12 +93,9 @@ class PortalGroup(LazyGroup):
             # click repeats the typed text in errors, and it may hold a token pasted by mistake.
             error.message = without_tokens(error.message)
             raise
-        except (InvalidSpecErrors, InvalidValueError) as error:
-            complain(error.message)
-            ctx.exit(BAD_REQUEST)
         except ClientError as error:
             complain(error.message)
-            ctx.exit(PORTAL_TROUBLE)
+            ctx.exit(exit_code_of_error(error))
 
 
 @click.group(cls=PortalGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from monarch_client.cli.arrays import array_summary
-from monarch_client.cli.exit_codes import BAD_REQUEST
+from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.folders import Folders, Sender, Travels
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.output import Output
@@ -88,6 +88,8 @@ class Submission:
             self.complain(error.errors)
             click.get_current_context().exit(BAD_REQUEST)
         output.one(plan, lambda: show_plan(plan), key="usd_per_hour")
+        if plan.problem:
+            click.get_current_context().exit(PORTAL_TROUBLE)
 
     def plan_if_possible(
         self, *, project: str | None, output: Output, follow: bool, **changes: Any

@@ -35,10 +35,10 @@ job_envs = click.option(
 def job_options(command: F) -> F:
     """Give a command --project, --name, --env and what they have in common."""
     name = click.option("--name", help="The job's name.")
-    hold = click.option("--hold", is_flag=True, help="Do not start it before `mportal release`.")
+    hold = click.option("--hold", is_flag=True, help="Keep it queued until `mportal release JOB`.")
     dry_run = click.option(
         "--dry-run", "is_dry", is_flag=True,
-        help="List uploaded and excluded files, with rules; submit nothing.",
+        help="Show where each value comes from and which files would be uploaded; submit nothing.",
     )  # fmt: skip
     estimate = click.option(
         "--estimate-cost", "is_estimate", is_flag=True,

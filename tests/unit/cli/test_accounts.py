@@ -90,7 +90,7 @@ def test_ones_only_project_need_not_be_named(mportal, portal):
 def test_of_several_projects_one_must_be_named(mportal, portal):
     portal.on("GET /projects", page([RL, {**RL, "slug": "vision"}]))
     result = mportal("ps", config=Config("http://portal", "mpt_x"))
-    assert result.exit_code == 125
+    assert result.exit_code == 2
     assert "rl, vision" in result.stderr
 
 

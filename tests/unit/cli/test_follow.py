@@ -224,5 +224,5 @@ def test_the_pieces_of_a_long_line_are_put_together(mportal, ended):
 def test_a_job_that_is_not_there_is_said_so(mportal, portal):
     portal.on(JOB, problem(404, "not_found", "There is no job 42 in project rl."))
     result = mportal("logs", "-f", "42")
-    assert result.exit_code == 125
+    assert result.exit_code == 2
     assert "There is no job 42" in result.stderr

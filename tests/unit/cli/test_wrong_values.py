@@ -14,7 +14,8 @@ from monarch_client.cli.main import cli
 from monarch_client.cli.session import Session
 from monarch_client.rest.config import Config
 from tests.each_case import check_each
-from tests.unit.rest.fake_portal import problem
+from tests.unit.cli.test_machines import NO_PLAN, PLAN, plan_json
+from tests.unit.rest.fake_portal import ok, problem
 
 Words = tuple[str, ...]
 # It connects by itself, without the client of the session.
@@ -61,9 +62,9 @@ def required(command: click.Command, file: Path) -> list[str]:
 def exit_code_of(monkeypatch, tmp_path):
     """Return a function that runs a command on a portal that finds each request wrong."""
     monkeypatch.chdir(tmp_path)
-    transport = httpx.MockTransport(lambda _: problem(422, "invalid_value"))
 
-    def run(*words: str) -> int:
+    def run(*words: str, status: int = 422, code: str = "invalid_value") -> int:
+        transport = httpx.MockTransport(lambda _: problem(status, code))
         options = {"transport": transport, "sleep": lambda _: None}
         session = Session(Config("http://portal", "mpt_x", "rl"), options)
         return CliRunner().invoke(cli, list(words), obj=session, input=ANSWERS).exit_code
@@ -79,3 +80,26 @@ def test_every_command_exits_with_2_for_a_value_that_the_portal_finds_wrong(exit
         assert exit_code_of(*path, *required(command, file)) == 2
 
     check_each(commands(cli), check)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exit_code"),
+    [(404, "not_found", 2), (403, "permission_denied", 125), (409, "conflict", 125)],
+)
+def test_what_is_unknown_is_a_wrong_value_and_a_refusal_is_not(
+    exit_code_of, status, code, exit_code
+):
+    for words in (("get", "7"), ("wait", "7"), ("cancel", "7"), ("schedule", "pause", "x")):
+        assert exit_code_of(*words, status=status, code=code) == exit_code
+
+
+@pytest.mark.parametrize(("code", "exit_code"), [("not_found", 2), ("illegal_move", 125)])
+def test_where_all_jobs_are_refused_the_reason_decides(mportal, portal, code, exit_code):
+    refused = {"job": 1, "result": "refused", "message": "No.", "code": code}
+    portal.on("POST /projects/rl/jobs/actions", ok({"results": [refused]}))
+    assert mportal("hold", "1").exit_code == exit_code
+
+
+def test_an_estimate_without_a_launch_plan_exits_as_plan_does(mportal, portal):
+    portal.on(PLAN, ok(plan_json(problem="No cloud is enabled.", **NO_PLAN)))
+    assert mportal("run", "--estimate-cost", "true").exit_code == 125
