@@ -123,6 +123,7 @@ READS = frozenset(
             "ps",
             "get",
             "why",
+            "graph",
             "events",
             "logs",
             "top",
@@ -134,7 +135,8 @@ READS = frozenset(
             "array get",
             "sync",
         ),
-        *("infra", "queue jobs", "queue list", "queue pools", "queue shares", "quota list"),
+        *("infra", "queue jobs", "queue list", "queue pools", "queue shares"),
+        *("queue timeline", "quota list"),
         *("budget get", "usage", "project ls", "project limits", "members list", "secret list"),
         *(
             "admin cloud check",
