@@ -40,7 +40,7 @@ def palette(request: HttpRequest, actor: Actor) -> HttpResponse:
 @signed_in
 def palette_jobs(request: HttpRequest, actor: Actor) -> HttpResponse:
     """Return the jobs of all projects that `q` finds, those of `project` before others."""
-    text = request.GET.get("q", "")[:MOST_TEXT]
+    text = _query(request, "q")[:MOST_TEXT]
     found = found_jobs(actor, text, _project_of(request, actor)) if text else []
     jobs = [
         {**asdict(job), "href": reverse("web:job", args=[job.project, job.id])} for job in found
@@ -49,8 +49,13 @@ def palette_jobs(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 
 def _project_of(request: HttpRequest, actor: Actor) -> Project | None:
-    slug = request.GET.get("project")
+    slug = _query(request, "project")
     return project_for(actor, slug) if slug else None
+
+
+def _query(request: HttpRequest, key: str) -> str:
+    """Return a value of the address without NUL, which PostgreSQL does not accept."""
+    return request.GET.get(key, "").replace("\0", "")
 
 
 def _entries(frame: Frame) -> list[dict[str, str]]:
