@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -103,6 +104,30 @@ def test_slash_focuses_the_search_field_and_question_mark_lists_the_keys(page, p
     assert keys.locator("kbd").all_inner_texts() == ["Ctrl K", "/", "?"]
     page.keyboard.press("Escape")
     expect(keys).to_be_hidden()
+
+
+def test_the_focus_goes_on_where_a_button_has_removed_itself(page, project, ada):
+    jobs = [make_job(project, name=f"eval-{n}", submitted_by=ada) for n in range(2)]
+    page.goto("/rl/jobs")
+    tab_to(page, f"Select job {jobs[1].pk}")
+    page.keyboard.press("Space")
+    tab_to(page, "Clear selection")
+    page.keyboard.press("Enter")
+    assert focused(page) == "Select all jobs of this page"
+    watched = {job.pk: {"name": job.name, "href": f"/rl/jobs/{job.pk}"} for job in jobs}
+    page.evaluate(
+        "(all) => localStorage.setItem('notices ada', all)", json.dumps({"watched": watched})
+    )
+    page.goto("/settings/notifications")
+    tab_to(page, "Stop watching")
+    for left in (
+        f"Stop watching eval-1 #{jobs[1].pk}",
+        "Notify me when one of my jobs starts or ends",
+    ):
+        page.keyboard.press("Enter")
+        assert left in page.evaluate(
+            "document.activeElement.ariaLabel ?? document.activeElement.labels[0].innerText"
+        )
 
 
 def test_arrow_keys_walk_the_tabs_of_a_job(page, project, ada):

@@ -29,9 +29,15 @@ document.addEventListener("click", (event) => {
   const box = event.target.closest("[data-pick]");
   if (box) pickRange(box, event.shiftKey);
   else if (event.target.closest("[data-pick-all]")) pickAll(event.target.checked);
-  else if (event.target.closest("[data-bulk-clear]")) pickAll(false);
+  else if (event.target.closest("[data-bulk-clear]")) clear();
   else openRow(event);
 });
+
+// The button goes with the selection, and the focus to where one begins.
+function clear() {
+  pickAll(false);
+  document.querySelector("[data-pick-all]")?.focus();
+}
 
 function pickRange(box, isRange) {
   const all = boxes();

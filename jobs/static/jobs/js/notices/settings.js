@@ -20,7 +20,11 @@ function row([id, { name, href }]) {
   link.textContent = `${name} #${id}`;
   Object.assign(button, { type: "button", className: "button small", textContent: "Stop watching" });
   button.setAttribute("aria-label", `Stop watching ${name} #${id}`);
-  button.addEventListener("click", () => change((choice) => delete choice.watched[id]));
+  button.addEventListener("click", () => {
+    change((choice) => delete choice.watched[id]);
+    // The button was removed: the focus goes on to the next one.
+    (list.querySelector("button") ?? own).focus();
+  });
   item.append(link, " ", button);
   return item;
 }
