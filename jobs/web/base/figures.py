@@ -92,11 +92,16 @@ def count_of(number: int, word: str) -> str:
 
 
 def mean_time(seconds: float | None) -> str:
-    """Format a mean time with three digits: "25 µs", "1.25 s", "3,100 s"; a dash if unknown."""
+    """Format a mean time: "25 µs", "1.25 s", "3,123 s"; a dash if unknown.
+
+    It has three digits, or those of its whole seconds from 1,000 s.
+    """
     if seconds is None:
         return "–"
+    shown = float(f"{seconds:.3g}")  # 0.9996 is a whole second
+    if shown >= _THOUSAND:
+        return f"{seconds:,.0f} s"
     for factor, unit in ((1, "s"), (1e3, "ms")):
-        if seconds * factor >= 1:
-            digits = f"{seconds * factor:.3g}" if seconds < _THOUSAND else f"{seconds:,.0f}"
-            return f"{digits} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+        if shown * factor >= 1:
+            return f"{shown * factor:.3g} {unit}"
+    return f"{shown * 1e6:.3g} µs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.web.base.figures import hours, plain, round_above
+from jobs.web.base.figures import hours, mean_time, plain, round_above
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,22 @@ from jobs.web.base.figures import hours, plain, round_above
 )
 def test_the_fewer_hours_the_more_places(value, said):
     assert hours(value) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (None, "–"),
+        (25e-6, "25 µs"),
+        (1.25, "1.25 s"),
+        (3123, "3,123 s"),
+        (999.6, "1,000 s"),
+        (0.9996, "1 s"),
+        (0.0009996, "1 ms"),
+    ],
+)
+def test_a_mean_time_has_three_digits_and_never_an_exponent(seconds, said):
+    assert mean_time(seconds) == said
 
 
 @pytest.mark.parametrize(
