@@ -172,6 +172,10 @@ class Executor:
             self._context.drop(ref)
 
     def _result_of(self, run: Run, code: Code | None) -> Payload:
+        """Run a call with its environment variables, and return its result or error as a payload.
+
+        Those of an actor's constructor stay for its methods.
+        """
         before = {name: os.environ.get(name) for name in run.env}
         is_main = self._pool is None
         try:

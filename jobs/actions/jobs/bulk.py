@@ -172,6 +172,7 @@ def _prioritize(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
 
 
 def _label(actor: Actor, job: Job, request: BulkRequest) -> JobOutcome:
+    """Change labels of the job; the outcome has the changes that undo it."""
     with _locked(job):
         before, changes = job.labels, request.labels[job.pk]
         label_job(actor, job, changes)

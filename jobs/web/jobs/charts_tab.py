@@ -57,7 +57,7 @@ def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 def log_at(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
     """Redirect to the line of the log at a moment: `at` in milliseconds since 1970."""
     attempt = number_in(request.GET, "attempt")
-    moment = Moment(_whole(request.GET, "at") or 0, attempt, number_in(request.GET, "rank"))
+    moment = Moment(_whole_number(request.GET, "at") or 0, attempt, number_in(request.GET, "rank"))
     found = line_at(actor, slug, job_id, moment)
     address = reverse("web:job_tab", args=[slug, job_id, "log"])
     if attempt is not None:
@@ -120,7 +120,7 @@ class _View:
     def of(cls, query: Mapping[str, str]) -> _View:
         """Return the view of an address. Http404 for what is no number."""
         by = STEP if query.get("by") == STEP else TIME
-        low, high = _whole(query, "from"), _whole(query, "to")
+        low, high = _whole_number(query, "from"), _whole_number(query, "to")
         unit = _MS if by == TIME else 1
         is_window = low is not None and high is not None and low < high
         return cls(
@@ -128,7 +128,7 @@ class _View:
             number_in(query, "rank"),
             by,
             Window((low or 0) / unit, (high or 0) / unit) if is_window else None,
-            _whole(query, "at") if by == TIME else None,
+            _whole_number(query, "at") if by == TIME else None,
         )
 
     @property
@@ -259,7 +259,8 @@ def _log_query(view: _View, window: Window | None) -> str:
     return urlencode({name: value for name, value in known.items() if value is not None})
 
 
-def _whole(query: Mapping[str, str], name: str) -> int | None:
+def _whole_number(query: Mapping[str, str], name: str) -> int | None:
+    """Return a moment or step of the address; None without one. Http404: it is no number."""
     text = query.get(name, "")
     if not text:
         return None
