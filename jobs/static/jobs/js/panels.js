@@ -5,7 +5,7 @@ import { morphParts } from "./morph.js";
 
 const PACE_MS = 5000;
 
-for (const panel of document.querySelectorAll("[data-source]")) keepFresh(panel);
+for (const panel of document.querySelectorAll("[role=tabpanel][data-source]")) keepFresh(panel);
 
 function keepFresh(panel) {
   let asked = null;
