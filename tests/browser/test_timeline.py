@@ -33,7 +33,9 @@ def spread(project, ada) -> None:
     for number, attempt in enumerate(Attempt.objects.filter(ended_at=None)):
         began = now - timedelta(minutes=15 + 25 * number)
         Attempt.objects.filter(pk=attempt.pk).update(created_at=began, run_started_at=began)
-        Job.objects.filter(pk=attempt.job_id).update(duration_s=3600 * (2 + number))
+        # The second one has no limit.
+        limit = None if number else 3600 * 2
+        Job.objects.filter(pk=attempt.job_id).update(duration_s=limit)
     for number, status in enumerate(("SUCCEEDED", "FAILED", "SUCCEEDED", "CANCELLED") * 3):
         job = gpu_job(project, ada, 1, "train", name=f"eval-{number}", status=JobStatus(status))
         began = now - timedelta(minutes=170 - 13 * number)
@@ -109,6 +111,48 @@ def test_the_focus_stays_on_the_bar_of_a_job_when_another_one_comes_before_it(
     expect(bars.first).to_have_attribute("href", f"/rl/jobs/{first.pk}")
     focused = page.evaluate("document.activeElement.getAttribute('href')")
     assert focused == f"/rl/jobs/{second.pk}"
+
+
+def test_the_timeline_goes_on_without_a_request(page, project, ada, fake):
+    job = gpu_job(project, ada, 2, "default", name="first", status=JobStatus.RUNNING)
+    began = timezone.now() - timedelta(minutes=20)
+    Attempt.objects.filter(job=job).update(created_at=began)
+    page.clock.install()
+    # The stream makes the page ask once when it begins.
+    with page.expect_response(lambda each: "timeline/live" in each.url):
+        page.goto("/rl/queue/timeline?hours=1")
+        page.locator(LIVE).wait_for()
+    bar = page.locator("svg.timeline rect.been")
+
+    def edges() -> tuple[float, float]:
+        box = bar.bounding_box()
+        return box["x"], box["x"] + box["width"]
+
+    picture = page.locator("svg.timeline").bounding_box()
+    before, requests = edges(), []
+    page.on("request", lambda each: requests.append(each.url))
+    # After more than 40 seconds the stream would look broken.
+    page.clock.run_for(30_000)
+    after = edges()
+    assert after[0] - before[0] == pytest.approx(-picture["width"] / 120, abs=2)
+    assert after[1] == pytest.approx(before[1], abs=1)
+    assert [url for url in requests if "timeline" in url] == []
+
+
+def test_the_name_of_a_short_job_has_the_space_up_to_the_next_one(page, project, ada, fake):
+    job = gpu_job(project, ada, 1, "default", name="evaluation", status=JobStatus.SUCCEEDED)
+    began = timezone.now() - timedelta(minutes=60)
+    Attempt.objects.filter(job=job).update(
+        created_at=began, ended_at=began + timedelta(minutes=2), exit_code=0
+    )
+    page.goto("/rl/queue/timeline")
+    label = page.locator("svg.timeline a text")
+    assert label.text_content().startswith(f"evaluation #{job.pk}")
+    [width, space] = label.evaluate(
+        "text => [text.getBBox().width, text.ownerSVGElement.width.baseVal.value]"
+    )
+    assert width < space
+    assert page.locator("svg.timeline a title").text_content().startswith(f"evaluation #{job.pk}: ")
 
 
 def test_the_parts_of_a_life_are_beside_its_events(page, project, ada):

@@ -13,7 +13,7 @@ from jobs.permissions import Actor, project_for
 from jobs.readers.timeline import timeline
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
-from jobs.web.queue.timeline_picture import AXIS_HEIGHT, Scale, lanes_of
+from jobs.web.queue.timeline_picture import AXIS_HEIGHT, Scale, lanes_of, legend_of
 
 # Hours that the page shows, half of them before the present.
 SPANS = {"1": "1 h", "6": "6 h", "24": "24 h", "168": "7 d"}
@@ -42,9 +42,12 @@ def _context(request: HttpRequest, actor: Actor) -> dict[str, Any]:
     hours = hours if hours in SPANS else _DEFAULT
     found = timeline(actor, timedelta(hours=int(hours)))
     scale = Scale(found.begin, found.end, found.now)
+    lanes = lanes_of(found)
     return {
         "timeline": found,
-        "lanes": lanes_of(found),
+        "lanes": lanes,
+        "legend": legend_of(lanes),
+        "span_s": int(hours) * 3600,
         "ticks": scale.ticks(),
         "now_at": scale.at(found.now),
         "axis_height": AXIS_HEIGHT,

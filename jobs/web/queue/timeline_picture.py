@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from django.urls import reverse
 from django.utils.html import escape, format_html, format_html_join
@@ -21,7 +22,28 @@ ROW_HEIGHT, BAR_HEIGHT, AXIS_HEIGHT = 24, 20, 22
 # Rows of a lane beside those of waiting jobs: what does not fit is counted.
 MOST_ROWS = 60
 _LEAST_WIDTH = 0.35  # of a bar, so that the shortest job can be seen and clicked
-_TICKS = ((2, 10 * 60), (12, 3600), (48, 4 * 3600), (24 * 14, 24 * 3600))
+# Kept free for a label while a lane has at most `MOST_ROWS` jobs; the bar of a job without a known
+# end fades out over as much.
+_LABEL_WIDTH = 14.0
+_MINUTE, _HOUR, _DAY = (60, "min"), (3600, "h"), (86_400, "d")
+# Up to so many hours: the unit of the axis, and how many of it are between two marks.
+_TICKS = ((2, _MINUTE, 10), (12, _HOUR, 1), (48, _HOUR, 4), (24 * 14, _DAY, 1))
+# The look of each part of a bar as the legend names it, in its order.
+_LOOKS = {
+    "been s-running": "Starting or running",
+    "open s-running": "No known end",
+    "open s-recovering": "No known end",
+    "been s-recovering": "Recovering or stopping",
+    "been s-succeeded": "Succeeded",
+    "been s-failed": "Failed",
+    "been s-cancelled": "Cancelled",
+    "been s-exited": "Ended attempt of a job that goes on",
+    "waits": "Waiting",
+    "soon": "Expected",
+    "soon unknown": "Expected, no known end",
+    "soon reserved": "Reserved",
+    "soon unknown reserved": "Reserved, no known end",
+}
 _BASIS = {
     "bounds": "at the latest",
     "past_runs": "probably",
@@ -46,16 +68,45 @@ class Lane:
     bars: SafeString
     rows: SafeString
     left_out: int
+    looks: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look of bars that the picture has, and its meaning."""
+
+    name: str
+    meaning: str
 
 
 @dataclass(slots=True)
 class _Bar:
-    """A job in its row, from `begin` to `end` in percent."""
+    """A job in its row, from `begin` to `end` in percent.
+
+    Its label ends before `limit`, and is beside the bar of a short job that has ended.
+    """
 
     job: TimelineJob
     begin: float
     end: float
     row: int = 0
+    limit: float = 100.0
+
+    @property
+    def label_at(self) -> float:
+        """The position of the label."""
+        is_beside = self.job.kind == "ended" and self.end - self.begin < _LABEL_WIDTH
+        return self.end if is_beside else self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a bar. `moves`: what of it is at the present: its "begin", its "end", "both"."""
+
+    look: str
+    begin: float
+    end: float
+    moves: str = ""
 
 
 class Scale:
@@ -72,16 +123,16 @@ class Scale:
         return round(100.0 * min(1.0, max(0.0, part)), 2)
 
     def ticks(self) -> list[Tick]:
-        """Return the marks of the axis, counted from the present."""
+        """Return the marks of the axis in one unit, counted from the present."""
         hours = self._span_s / 3600
-        step_s = next(step for most, step in _TICKS if hours <= most)
-        half = int(self._span_s / 2 // step_s)
+        (unit_s, word), step = next((unit, step) for most, unit, step in _TICKS if hours <= most)
+        half = int(self._span_s / 2 // (unit_s * step))
         found = []
         for number in range(-half, half + 1):
-            moment = self.now + timedelta(seconds=number * step_s)
-            label = figures.span(abs(number) * step_s)
+            moment = self.now + timedelta(seconds=number * step * unit_s)
             sign = "−" if number < 0 else "+"
-            found.append(Tick(self.at(moment), f"{sign}{label}" if number else "now"))
+            label = f"{sign}{abs(number) * step} {word}" if number else "now"
+            found.append(Tick(self.at(moment), label))
         return found
 
 
@@ -89,6 +140,13 @@ def lanes_of(timeline: Timeline) -> list[Lane]:
     """Return the lanes; only jobs that the reader may see have links."""
     scale = Scale(timeline.begin, timeline.end, timeline.now)
     return [_lane(lane, scale) for lane in timeline.lanes]
+
+
+def legend_of(lanes: Iterable[Lane]) -> list[Look]:
+    """Return the looks that bars of the lanes have; each meaning once."""
+    used = frozenset[str]().union(*(lane.looks for lane in lanes))
+    meanings = {meaning: name for name, meaning in reversed(_LOOKS.items()) if name in used}
+    return [Look(name, meaning) for meaning, name in reversed(meanings.items())]
 
 
 def _lane(lane: TimelineLane, scale: Scale) -> Lane:
@@ -103,6 +161,7 @@ def _lane(lane: TimelineLane, scale: Scale) -> Lane:
         bars=mark_safe("\n".join(_svg(bar, scale, addresses) for bar in bars)),  # noqa: S308 - escaped
         rows=format_html_join("\n", "{}", ((_item(job, scale.now),) for job in current)),
         left_out=left_out + lane.left_out,
+        looks=frozenset(part.look for bar in bars for part in _parts(bar, scale)),
     )
 
 
@@ -121,6 +180,8 @@ def _packed(jobs: Iterable[TimelineJob], scale: Scale) -> tuple[list[_Bar], int]
     rows of their own below the others: their bars are only expected.
     """
     by_kind: dict[str, list[_Bar]] = {"running": [], "ended": [], "waiting": []}
+    jobs = list(jobs)
+    label = _LABEL_WIDTH if len(jobs) <= MOST_ROWS else 0.0
     for job in jobs:
         begin = scale.at(scale.now if job.kind == "waiting" else job.begin)
         end = max(scale.at(job.end), min(100.0, begin + _LEAST_WIDTH))
@@ -129,7 +190,8 @@ def _packed(jobs: Iterable[TimelineJob], scale: Scale) -> tuple[list[_Bar], int]
     rows = [_Row(limit=bar.begin) for bar in running[:MOST_ROWS]]
     for number, bar in enumerate(running[:MOST_ROWS]):
         bar.row = number
-    placed = [*running[:MOST_ROWS], *(bar for bar in ended if _place(bar, rows))]
+    placed = [*running[:MOST_ROWS], *(bar for bar in ended if _place(bar, rows, label))]
+    _limit_labels(placed)
     first = len(rows)
     for number, bar in enumerate(waiting):
         bar.row = first + number
@@ -137,17 +199,26 @@ def _packed(jobs: Iterable[TimelineJob], scale: Scale) -> tuple[list[_Bar], int]
     return placed, sum(map(len, by_kind.values())) - len(placed)
 
 
-def _place(bar: _Bar, rows: list[_Row]) -> bool:
-    """Set the row of a bar. False: there is no space."""
+def _place(bar: _Bar, rows: list[_Row], label: float) -> bool:
+    """Set the row of a bar with as much space for its label. False: there is no space."""
+    end = max(bar.end, bar.label_at + label)
     for number, row in enumerate(rows):
-        if row.end <= bar.begin and bar.end <= row.limit:
-            row.end, bar.row = bar.end, number
+        if row.end <= bar.begin and end <= row.limit:
+            row.end, bar.row = end, number
             return True
     if len(rows) == MOST_ROWS:
         return False
     bar.row = len(rows)
-    rows.append(_Row(end=bar.end))
+    rows.append(_Row(end=end))
     return True
+
+
+def _limit_labels(bars: Iterable[_Bar]) -> None:
+    """Let each label end where the next bar of its row begins."""
+    ordered = sorted(bars, key=lambda bar: (bar.row, bar.begin))
+    for bar, following in pairwise(ordered):
+        if bar.row == following.row:
+            bar.limit = following.begin
 
 
 def words_of(job: TimelineJob, now: datetime) -> str:
@@ -200,22 +271,18 @@ def title_of(job: TimelineJob) -> str:
 
 
 def _svg(bar: _Bar, scale: Scale, addresses: Mapping[str, str]) -> str:
-    """Draw a bar: solid where it was, dashed where it is expected. The text is escaped.
+    """Draw a bar: solid until now, then dashed to its expected end or fading. Text is escaped.
 
     There may be a thousand: `format_html` would take most of the time of the page.
     """
-    job, y = bar.job, bar.row * ROW_HEIGHT + 2
+    job, y, at = bar.job, bar.row * ROW_HEIGHT + 2, bar.label_at
     words = escape(f"{title_of(job)}: {words_of(job, scale.now)}")
     machines = f" · {job.machines}" if job.gpu_count or job.num_nodes > 1 else ""
     label = title_of(job) + machines if job.job_id is not None else job.machines
-    drawn = "".join(
-        f'<rect class="{name}" x="{low}%" y="{y}" width="{high - low:.2f}%" height="{BAR_HEIGHT}"/>'
-        for name, low, high in _parts(bar, scale)
-        if high > low
-    )
+    drawn = "".join(_rect(part, y) for part in _parts(bar, scale))
     inside = (
         f"<title>{words}</title>{drawn}"
-        f'<svg x="{bar.begin}%" y="{y}" width="{bar.end - bar.begin:.2f}%" height="{BAR_HEIGHT}">'
+        f'<svg x="{at}%" y="{y}" width="{max(0.0, bar.limit - at):.2f}%" height="{BAR_HEIGHT}">'
         f'<text x="5" y="14">{escape(label)}</text></svg>'
     )
     if job.job_id is None:
@@ -225,22 +292,44 @@ def _svg(bar: _Bar, scale: Scale, addresses: Mapping[str, str]) -> str:
     return f'<a class="bar-of" id="{key}" href="{address}" aria-label="{words}">{inside}</a>'
 
 
-def _parts(bar: _Bar, scale: Scale) -> list[tuple[str, float, float]]:
-    """Return the parts of a bar: class, begin and end."""
+def _rect(part: _Part, y: int) -> str:
+    moves = f' data-moves="{part.moves}"' if part.moves else ""
+    return (
+        f'<rect class="{part.look}" x="{part.begin}%" y="{y}"'
+        f' width="{part.end - part.begin:.2f}%" height="{BAR_HEIGHT}"{moves}/>'
+    )
+
+
+def _parts(bar: _Bar, scale: Scale) -> list[_Part]:
+    """Return the parts of a bar that have a width."""
+    return [part for part in _all_parts(bar, scale) if part.end > part.begin]
+
+
+def _all_parts(bar: _Bar, scale: Scale) -> list[_Part]:
     job, now = bar.job, scale.at(scale.now)
+    color = _color(job)
     if job.kind == "ended":
-        return [(f"been {_color(job)}", bar.begin, bar.end)]
-    state = " unknown" if job.end is None else ""
+        return [_Part(f"been {color}", bar.begin, bar.end)]
     if job.kind == "running":
-        return [(f"been {_color(job)}", bar.begin, now), (f"soon{state}", now, bar.end)]
-    state += " reserved" if job.begin_basis == "bounds" else ""
+        after = _Part("soon", now, bar.end, "begin")
+        if job.end is None:
+            after = _Part(f"open {color}", now, min(100.0, now + _LABEL_WIDTH), "both")
+        return [_Part(f"been {color}", bar.begin, now, "end"), after]
+    look = "soon unknown" if job.end is None else "soon"
+    look += " reserved" if job.begin_basis == "bounds" else ""
     start = scale.at(job.begin)
-    return [("waits", bar.begin, start), (f"soon{state}", start, bar.end)]
+    return [_Part("waits", bar.begin, start, "begin"), _Part(look, start, bar.end)]
+
+
+# Statuses whose bars have the color of another one.
+_SAME_COLOR = {"PROVISIONING": "RUNNING", "SETTING_UP": "RUNNING", "STOPPING": "RECOVERING"}
 
 
 def _color(job: TimelineJob) -> str:
     """Return the class of the bar's color; an attempt whose job goes on is gray."""
-    return f"s-{job.status.lower()}" if job.kind == "running" or _has_ended(job) else "s-exited"
+    if job.kind == "ended" and not _has_ended(job):
+        return "s-exited"
+    return f"s-{_SAME_COLOR.get(job.status, job.status).lower()}"
 
 
 def _has_ended(job: TimelineJob) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import timedelta
 
@@ -142,3 +143,48 @@ def test_the_page_says_that_older_attempts_are_left_out(project, mia, fake, monk
         run(make_job(project, status=JobStatus.RUNNING), minutes)
     page = mia.get("/rl/queue/timeline").content.decode()
     assert "Older attempts are left out." in page
+
+
+def test_a_running_job_without_a_limit_fades_out_and_does_not_look_like_a_waiting_one(
+    project, mia, fake
+):
+    fake.set_capacity(1)
+    run(make_job(project, name="train", status=JobStatus.RUNNING), 30)
+    make_job(project, name="later")
+    running, waiting = bars_of(mia.get("/rl/queue/timeline").content.decode())
+    assert running == ["been s-running", "open s-running"]
+    assert waiting == ["waits"]
+
+
+def bars_of(page: str) -> list[list[str]]:
+    """Return the classes of the parts of each bar."""
+    bars = page.split('class="bar-of')[1:]
+    return [re.findall(r'<rect class="([^"]+)"', bar.split("</a>")[0]) for bar in bars]
+
+
+def test_the_legend_names_the_look_of_every_bar_and_no_other(project, mia, fake):
+    def names(*statuses: str) -> list[str]:
+        Job.objects.all().delete()
+        for status in statuses:
+            is_over = JobStatus(status).is_final
+            run(make_job(project, status=JobStatus(status)), 30, 5 if is_over else None)
+        page = mia.get("/rl/queue/timeline").content.decode()
+        key = page.split('class="timeline-key')[1].split("</p>")[0]
+        drawn = {look for bar in bars_of(page) for look in bar}
+        named = set(re.findall(r'<rect class="([^"]+)"', key))
+        assert named == drawn
+        return re.findall(r"</svg>\s*([^<]+)</span>", key)
+
+    assert names("SUCCEEDED", "FAILED") == ["Succeeded", "Failed"]
+    assert names("RUNNING") == ["Starting or running", "No known end"]
+    assert names("CANCELLED") == ["Cancelled"]
+
+
+def test_the_marks_of_an_axis_have_one_unit(project, mia, fake):
+    run(make_job(project, status=JobStatus.RUNNING), 30)
+
+    def units(hours: int) -> set[str]:
+        page = mia.get(f"/rl/queue/timeline?hours={hours}").content.decode()
+        return set(re.findall(r'y="14">[−+]\d+ (\w+)<', page))
+
+    assert [units(hours) for hours in (1, 6, 24, 168)] == [{"min"}, {"h"}, {"h"}, {"d"}]
