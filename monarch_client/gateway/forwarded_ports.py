@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import re
 import socket
 import threading
@@ -66,6 +67,9 @@ class Forward:
         return f"{bind}{self.port}:{self.host}:{self.host_port}"
 
 
+_Carry = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+
+
 class ForwardedPorts:
     """The ports of one session. They are open from the begin; `serve` lets connections in."""
 
@@ -73,6 +77,8 @@ class ForwardedPorts:
         self._on_failure = on_failure
         self._listeners: list[tuple[Forward, socket.socket]] = []
         self._loop = asyncio.new_event_loop()
+        # asyncio itself has no reference to a connection's task once its client is gone.
+        self._tasks: set[asyncio.Task[None]] = set()
         try:
             for forward in forwards:
                 self._listeners.append((forward, _listener(forward)))
@@ -98,8 +104,16 @@ class ForwardedPorts:
     async def _serve(self, node_socket: Path, rank: int) -> None:
         for forward, listener in self._listeners:
             carry = _carrier(forward, node_socket, rank, self._on_failure)
-            await asyncio.start_server(carry, sock=listener, limit=MAX_BYTES)
+            begin = functools.partial(self._begin, carry)
+            await asyncio.start_server(begin, sock=listener, limit=MAX_BYTES)
         await asyncio.Event().wait()
+
+    def _begin(
+        self, carry: _Carry, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        task = asyncio.ensure_future(carry(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def _listener(forward: Forward) -> socket.socket:
@@ -122,7 +136,7 @@ def _listener(forward: Forward) -> socket.socket:
 
 def _carrier(
     forward: Forward, node_socket: Path, rank: int, on_failure: Callable[[str], None]
-) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
+) -> _Carry:
     """Return what serves a connection to a port here."""
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
