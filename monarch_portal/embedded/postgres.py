@@ -6,6 +6,7 @@ supervisor's business.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -118,7 +119,9 @@ class PostgresServer:
             if _gone(data):
                 break
             for pid in _working_in(data):
-                os.kill(pid, number)
+                # Its processes end with the first one: this one may be gone since it was listed.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
         for lock in (self._paths.data / "postmaster.pid", *self._paths.sockets.glob(".s.PGSQL.*")):
             lock.unlink(missing_ok=True)
 
