@@ -52,7 +52,11 @@ def kernel(portal: PortalProcess, folder: Path, tmp_path: Path) -> Iterator[Bloc
     """Yield a client of a kernel of Jupyter's, started as a notebook starts it."""
     manager = KernelManager(kernel_name="python3")
     manager.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    account = {"MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token}
+    account = {
+        "MPORTAL_URL": portal.url,
+        "MPORTAL_TOKEN": portal.token,
+        "MPORTAL_PROJECT": "default",
+    }
     path = {"PYTHONPATH": str(CHECKOUT), "HOME": str(tmp_path), "IPYTHONDIR": str(tmp_path)}
     manager.start_kernel(env={**os.environ, **account, **path}, cwd=str(folder))
     client = manager.blocking_client()

@@ -112,7 +112,7 @@ def test_connections_wait_while_ssh_is_away(tunnel: Tunnel, echo: Echo) -> None:
         os.kill(children(program)[0], signal.SIGKILL)
         assert cut.recv(1) == b""
     dial(tunnel).close()
-    assert tunnel.look() is None
+    assert eventually(lambda: tunnel.look() is None)
 
 
 def test_an_ended_worker_is_distinguished_from_a_lost_connection(

@@ -62,7 +62,7 @@ def test_pages_redirects_and_cookies_stay_below_the_path(web: WebProcess, user: 
             assert page.status_code == 200, path
             found = ADDRESS.findall(page.text)
             assert found, path
-            assert [each for each in found if not each.startswith(f"{ROOT}/")] == [], path
+            assert [each for each in found if not f"{each}/".startswith(f"{ROOT}/")] == [], path
             for each in found:
                 if each.startswith(f"{ROOT}/static/"):
                     assert visitor.get(each.partition("#")[0]).status_code == 200, each
