@@ -43,6 +43,8 @@ class SpecError:
     `path` names the key ("portal.meshes.trainers", empty for the whole file); `line` counts from
     1 and is None where the specification did not come as text; `suggestion` is the nearest valid
     spelling, if there is one. `document`: which of several specifications it is in, from 0.
+    `column`, from 1, is where in the line it begins, and `end_column` the first one after it; None
+    where it is unknown.
     """
 
     path: str
@@ -51,12 +53,16 @@ class SpecError:
     message: str
     suggestion: str | None = None
     document: int = 0
+    column: int | None = None
+    end_column: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the error as REST sends it."""
         return {
             "path": self.path,
             "line": self.line,
+            "column": self.column,
+            "end_column": self.end_column,
             "code": self.code,
             "message": self.message,
             "suggestion": self.suggestion,

@@ -28,14 +28,17 @@ def _lines_around(lines: list[str], error: SpecError) -> list[str]:
     for number in range(first, min(len(lines), error.line + _SHOWN_AROUND) + 1):
         shown.append(f"  {number:>4} | {lines[number - 1]}")
         if number == error.line:
-            start, length = _span(lines[number - 1], error.path)
+            start, length = _span(lines[number - 1], error)
             shown.append(f"       | {' ' * start}{'^' * length}")
     return shown
 
 
-def _span(line: str, path: str) -> tuple[int, int]:
-    """Return the span of the path's last key in the line; else of the line's own text."""
-    key = path.rpartition(".")[2]
+def _span(line: str, error: SpecError) -> tuple[int, int]:
+    """Return the begin and length of what an error is about: its columns, its key, or the line."""
+    if error.column is not None:
+        end = error.end_column or len(line.rstrip()) + 1
+        return error.column - 1, max(1, end - error.column)
+    key = error.path.rpartition(".")[2]
     if key and (start := line.find(key)) >= 0:
         return start, len(key)
     text = line.strip()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +176,7 @@ class Submission:
             if (default := self._values.default_at(each.path)) is not None:
                 tell(misplaced(each, default))
                 continue
-            line = each.line and document.line_of(each.line, self._sent)
-            tell(excerpt(text, replace(each, line=line), self._source_name))
+            tell(excerpt(text, document.located(each, self._sent), self._source_name))
         count = len(errors)
         tell(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.")
 

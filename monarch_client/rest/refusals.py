@@ -68,4 +68,6 @@ def spec_error(row: dict[str, Any]) -> SpecError:
         message=row.get("message", ""),
         suggestion=row.get("suggestion"),
         document=row.get("document", 0),
+        column=row.get("column"),
+        end_column=row.get("end_column"),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from monarch_client.errors import SpecError
 from monarch_client.spec.pipelines import in_order
 from monarch_client.spec.text_edits import line_before_edits
 
@@ -32,6 +33,20 @@ class Document:
         """
         here = line_before_edits(self.source or self.text, sent or self.text, line)
         return here + self.lines_before
+
+    def located(self, error: SpecError, sent: str | None = None) -> SpecError:
+        """Return an error of the document with its line of the whole text.
+
+        It keeps its columns only if that line is as it was written.
+        """
+        if error.line is None:
+            return error
+        line = self.line_of(error.line, sent)
+        written = (self.source or self.text).split("\n")[line - self.lines_before - 1]
+        is_same = (sent or self.text).split("\n")[error.line - 1 : error.line] == [written]
+        if is_same:
+            return replace(error, line=line)
+        return replace(error, line=line, column=None, end_column=None)
 
 
 def documents_in(text: str) -> list[Document]:

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.nodes import Node
+from monarch_client.spec.spans import Spans
 
 # Enough to fix a file by; a hostile one with ten thousand wrong keys must stay cheap.
 MOST_ERRORS = 100
@@ -46,6 +47,15 @@ class SpecCode(str, Enum):
     UNSUPPORTED_BY_BACKEND = "unsupported_by_backend"
 
 
+_ABOUT_KEYS = {
+    SpecCode.UNKNOWN_KEY,
+    SpecCode.DUPLICATE_KEY,
+    SpecCode.ADMIN_ONLY,
+    SpecCode.SET_BY_PORTAL,
+    SpecCode.NOT_ENFORCED,
+}
+
+
 class Findings:
     """A collection of errors and lines while a specification is walked."""
 
@@ -53,6 +63,7 @@ class Findings:
         self.admin = admin
         self.errors: list[SpecError] = []
         self.lines: dict[str, int] = {}
+        self.spans = Spans()
 
     @property
     def is_full(self) -> bool:
@@ -71,8 +82,14 @@ class Findings:
         """Note an error; its line is that of `path` when none is given."""
         if self.is_full:
             return
+        # The shape of a value passes its line; a bad name in a mapping is that of the key.
+        is_key = code in _ABOUT_KEYS or (line is None and code is SpecCode.BAD_VALUE)
         line = line if line is not None else self.line_of(path)
-        self.errors.append(SpecError(path, line, code.value, message, suggestion))
+        span = self.spans.of(path, line, is_key=is_key)
+        column, end = (span.column, span.end_column) if span else (None, None)
+        self.errors.append(
+            SpecError(path, line, code.value, message, suggestion, column=column, end_column=end)
+        )
 
     def refuse(
         self, code: SpecCode, message: str, line: int | None = None, *, path: str = ""

@@ -12,6 +12,7 @@ import yaml
 
 from monarch_client.spec.findings import Findings, SpecCode, join, shortened
 from monarch_client.spec.nodes import Entry, Node, plain_value
+from monarch_client.spec.spans import Span
 
 MOST_BYTES = 256 * 1024
 MOST_NODES = 10_000
@@ -36,6 +37,8 @@ def read_yaml(text: str, findings: Findings) -> Node:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be read"
         line = mark.line + 1 if mark else None
+        if mark:
+            findings.spans.values[""] = Span(mark.line + 1, mark.column + 1, None)
         findings.refuse(SpecCode.YAML_SYNTAX, f"This is not valid YAML: {problem}.", line)
     except (yaml.YAMLError, ValueError) as error:
         findings.refuse(SpecCode.YAML_SYNTAX, f"This is not valid YAML: {shortened(str(error))}.")
@@ -44,8 +47,10 @@ def read_yaml(text: str, findings: Findings) -> Node:
 def refuse_odd_characters(text: str, findings: Findings) -> None:
     """Refuse control characters and halves of characters, which can be neither stored nor run."""
     for number, line in enumerate(text.split("\n"), start=1):
-        if not has_odd_character(line):
+        column = next((at for at, c in enumerate(line, start=1) if has_odd_character(c)), None)
+        if column is None:
             continue
+        findings.spans.values[""] = Span(number, column, column + 1)
         findings.refuse(
             SpecCode.BAD_CHARACTER,
             "The specification holds a control character, or half of a character.",
@@ -135,19 +140,30 @@ class _Reading:
     def _sequence(self, event: Any, path: str, depth: int) -> Node:
         items: list[Node] = []
         while not isinstance(each := self._next(), yaml.SequenceEndEvent):
-            items.append(self._node(each, f"{path}[{len(items)}]", depth + 1))
+            where = f"{path}[{len(items)}]"
+            self._note_value(where, each)
+            items.append(self._node(each, where, depth + 1))
         return Node(tuple(items), _line(event), size=1 + sum(item.size for item in items))
 
     def _mapping(self, event: Any, path: str, depth: int) -> Node:
         entries: dict[str, Entry] = {}
         while not isinstance(each := self._next(), yaml.MappingEndEvent):
             key = self._key(each)
-            node = self._node(self._next(), join(path, key), depth + 1)
+            where, value = join(path, key), self._next()
+            self._findings.spans.keys[where] = _span(each)
+            self._note_value(where, value)
+            node = self._node(value, where, depth + 1)
             if key in entries:
-                self._doubled(join(path, key), entries[key], _line(each))
+                self._doubled(where, entries[key], _line(each))
             entries[key] = Entry(_line(each), node)
         size = 1 + sum(1 + entry.node.size for entry in entries.values())
         return Node(entries, _line(event), size=size)
+
+    def _note_value(self, path: str, event: Any) -> None:
+        """Keep the span of a value that is on one line."""
+        is_short = isinstance(event, yaml.ScalarEvent) and event.style not in {"|", ">"}
+        if is_short and _span(event).end_column is not None:
+            self._findings.spans.values[path] = _span(event)
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, yaml.ScalarEvent):
@@ -165,9 +181,16 @@ class _Reading:
         self._refuse(event, SpecCode.YAML_FEATURE, message)
 
     def _refuse(self, event: Any, code: SpecCode, message: str) -> NoReturn:
+        self._findings.spans.values[""] = _span(event)
         self._findings.refuse(code, f"{message}.", _line(event))
 
 
 def _line(event: Any) -> int:
     line: int = event.start_mark.line
     return line + 1
+
+
+def _span(event: Any) -> Span:
+    start, end = event.start_mark, event.end_mark
+    is_short = start.line == end.line and start.column < end.column
+    return Span(start.line + 1, start.column + 1, end.column + 1 if is_short else None)

@@ -16,6 +16,7 @@ from monarch_client.spec.from_yaml import read_yaml
 from monarch_client.spec.locations import SourceKind, kind_of_source
 from monarch_client.spec.portal_block import PortalBlock
 from monarch_client.spec.portal_keys import DEFAULT_PORT, PARENTS_DRIVER, port_of_child
+from monarch_client.spec.spans import Spans
 from monarch_client.spec.task_keys import TASK
 
 # Keys that are passed on to SkyPilot as they are, and left out where they are not given.
@@ -39,6 +40,7 @@ class JobSpec:
     portal: PortalBlock = field(default_factory=PortalBlock)
     passed_on: dict[str, Any] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    spans: Spans = field(default_factory=Spans, compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -64,15 +66,15 @@ class JobSpec:
         if for_server and isinstance(values, dict):
             _refuse_local_sources(values, findings)
         findings.raise_if_any()
-        return cls._of(values, findings.lines)
+        return cls._of(values, findings.lines, findings.spans)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> JobSpec:
         """Make it from the result of `to_dict`, unchecked: an older version may have taken it."""
-        return cls._of(deepcopy(content), {})
+        return cls._of(deepcopy(content), {}, Spans())
 
     @classmethod
-    def _of(cls, values: dict[str, Any], lines: Mapping[str, int]) -> JobSpec:
+    def _of(cls, values: dict[str, Any], lines: Mapping[str, int], spans: Spans) -> JobSpec:
         return cls(
             name=values["name"],
             run=values.get("run", ""),
@@ -86,6 +88,7 @@ class JobSpec:
             portal=PortalBlock.from_dict(values.get("portal", {})),
             passed_on={key: values[key] for key in _PASSED_ON if key in values},
             lines=lines,
+            spans=spans,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,16 +170,24 @@ class JobSpec:
 
     def line_of(self, path: str) -> int | None:
         """Return the line of the key `path`, or of the nearest one around it."""
-        findings = Findings()
-        findings.lines = dict(self.lines)
-        return findings.line_of(path)
+        return self._new_findings().line_of(path)
+
+    def error_at(self, path: str, code: SpecCode, message: str) -> SpecError:
+        """Return an error at `path`, with the line of this key, or of the nearest one around it."""
+        findings = self._new_findings()
+        findings.add(path, code, message)
+        return findings.errors[0]
 
     def server_errors(self) -> list[SpecError]:
         """Return errors that only a portal reports, such as for a path on the client's machine."""
-        findings = Findings()
-        findings.lines = dict(self.lines)
+        findings = self._new_findings()
         _refuse_local_sources(self._copied, findings)
         return findings.errors
+
+    def _new_findings(self) -> Findings:
+        findings = Findings()
+        findings.lines, findings.spans = dict(self.lines), self.spans
+        return findings
 
     def upload_targets(self) -> list[tuple[str, str]]:
         """Return (target, reference) of each upload used; the workdir's target is "workdir"."""

@@ -75,6 +75,11 @@ def test_a_key_under_the_mouse_is_explained_as_in_the_reference(page, editor):
     expect(shown).to_contain_text("Example")
 
 
+def test_exactly_the_wrong_value_is_underlined_also_after_characters_of_two_units(page, editor):
+    editor.fill('{run: x, envs: {TEAM: "🚀"}, portal: {priority: high}} # high\n')
+    expect(page.locator(".cm-lintRange-error")).to_have_text("high")
+
+
 def test_what_the_server_finds_wrong_is_underlined_and_fixed_by_a_click(page, editor):
     editor.fill(SPEC.replace("cpus", "cpsu"))
     wrong = page.locator(".cm-lintRange-error")

@@ -264,4 +264,4 @@ def _unknown_secrets(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
 
 
 def _error(spec: JobSpec, path: str, code: SpecCode, message: str) -> dict[str, Any]:
-    return SpecError(path, spec.line_of(path), code.value, message).to_dict()
+    return spec.error_at(path, code, message).to_dict()

@@ -11,6 +11,7 @@ from jobs.admission.checked_spec import Checked
 from jobs.errors import InvalidSpecError
 from jobs.models import Job, Project
 from jobs.permissions import Actor
+from monarch_client.errors import SpecError
 from monarch_client.spec.documents import Document, documents_in
 
 
@@ -41,5 +42,4 @@ def _sources_in(text: str) -> Iterator[list[str]]:
 
 
 def _moved(row: dict[str, Any], document: Document) -> dict[str, Any]:
-    line = row.get("line")
-    return row if line is None else {**row, "line": document.line_of(line)}
+    return {**row, **document.located(SpecError(**row)).to_dict()}

@@ -21,7 +21,7 @@ from jobs.models import Project, Schedule
 from jobs.permissions import Actor, Verb, may, require, require_schedule
 from jobs.policies.timetables import Timetable, complaints
 from jobs.statuses import CatchUpPolicy, OverlapPolicy
-from monarch_client.spec import SpecCode
+from monarch_client.spec import SpecCode, SpecError
 
 MOST_SCHEDULES = 200  # of one project
 MOST_IN_A_NAME = 60
@@ -196,13 +196,7 @@ def _about_name(name: str) -> str:
 
 
 def _error(path: str, message: str) -> dict[str, Any]:
-    return {
-        "path": path,
-        "line": None,
-        "code": SpecCode.BAD_VALUE.value,
-        "message": message,
-        "suggestion": None,
-    }
+    return SpecError(path, None, SpecCode.BAD_VALUE.value, message).to_dict()
 
 
 def _terms(schedule: Schedule) -> dict[str, Any]:

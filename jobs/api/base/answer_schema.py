@@ -26,6 +26,8 @@ NOT_ALWAYS = {
     ("FramesAnswer", "stop"),
     ("Problem", "errors"),
     ("ProblemRow", "line"),
+    ("ProblemRow", "column"),
+    ("ProblemRow", "end_column"),
     ("ProblemRow", "suggestion"),
     ("ProblemRow", "position"),
     ("SpecError", "document"),

@@ -44,6 +44,7 @@ def test_a_message_says_what_is_wanted_and_what_was_given():
     assert error == SpecError(
         "num_nodes", 2, "wrong_type",
         "num_nodes must be a whole number from 1 to 10000, not 'two'.",
+        column=12, end_column=15,
     )  # fmt: skip
     assert str(error).startswith("line 2: num_nodes")
 

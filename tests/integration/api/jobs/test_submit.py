@@ -52,7 +52,8 @@ def test_the_background_hears_of_it_after_the_commit(no_broker):
 @pytest.mark.feature("P7.2")
 def test_every_error_of_a_specification_comes_at_once(member):
     body = assert_problem(submit(member, "nam: x\nnum_nodes: none\n"), 422, "invalid_spec")
-    assert {"path", "line", "code", "message", "suggestion"} == set(body["errors"][0])
+    keys = {"path", "line", "column", "end_column", "code", "message", "suggestion"}
+    assert keys == set(body["errors"][0])
     by_path = {error["path"]: error for error in body["errors"]}
     assert by_path["nam"]["suggestion"] == "name"
     assert by_path["num_nodes"]["line"] == 2

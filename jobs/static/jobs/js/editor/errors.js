@@ -29,14 +29,23 @@ export function errorMarks({ GutterMarker, RangeSet, StateEffect, StateField, gu
   };
 }
 
-// An error of the server at the key that it names, and to the end of its line.
+// The server counts characters, the editor UTF-16 units.
+const unitsOf = (text, column) => [...text].slice(0, column - 1).join("").length;
+
+// What an error is about: its columns, else the key that its path names, to the end of the line.
+function placeOf({ text }, error) {
+  const end = text.trimEnd().length;
+  if (error.column)
+    return [unitsOf(text, error.column), error.end_column ? unitsOf(text, error.end_column) : end];
+  const key = (error.path ?? "").split(".").at(-1).replace(/\[\d+\]$/, "");
+  const found = key ? text.indexOf(key) : -1;
+  return [found >= 0 ? found : text.search(/\S|$/), end];
+}
+
 function diagnostic(doc, error) {
   const line = doc.line(Math.min(error.line, doc.lines));
-  const key = (error.path ?? "").split(".").at(-1).replace(/\[\d+\]$/, "");
-  const found = key ? line.text.indexOf(key) : -1;
-  const start = found >= 0 ? found : line.text.search(/\S|$/);
-  const isKey = error.code === "unknown_key" && found >= 0;
-  const end = isKey ? start + key.length : line.text.trimEnd().length;
+  const [start, end] = placeOf(line, error);
+  const isKey = error.code === "unknown_key" && error.column;
   const { suggestion } = error;
   const fix = isKey && suggestion && !suggestion.includes(".") && {
     name: `Change to ${suggestion}`,

@@ -29,6 +29,8 @@ function problem(error) {
 function errorsIn(verdict) {
   return [...verdict.querySelectorAll(".problems button")].map((button) => ({
     line: Number(button.dataset.line) || null,
+    column: Number(button.dataset.column) || null,
+    end_column: Number(button.dataset.endColumn) || null,
     path: button.dataset.path,
     message: button.querySelector(".line + span").textContent,
   }));
