@@ -7,8 +7,8 @@ function showProblem() {
   for (const id of FIELDS) {
     const input = document.getElementById(id);
     const isWrong = problem?.dataset.field === id;
-    // The server's own error of an empty field stays until something is typed.
-    if (!isWrong && !input.value.trim()) continue;
+    // What follows an empty or a wrong field was not checked: the server's own error of it stays.
+    if (!isWrong && !input.value.trim()) break;
     const field = input.closest(".field");
     field.querySelectorAll(".error").forEach((error) => error.remove());
     if (isWrong) {
@@ -17,6 +17,7 @@ function showProblem() {
     }
     input.setAttribute("aria-invalid", String(isWrong));
     input.setAttribute("aria-describedby", `${id}_helptext${isWrong ? ` ${id}_error` : ""}`);
+    if (isWrong) break;
   }
 }
 
