@@ -163,3 +163,12 @@ def test_an_example_replaces_what_was_typed_only_with_a_way_back(page, editor):
     page.get_by_role("link", name="Plain, two nodes").click()
     editor.type_after("name: two-nodes", "-b")
     expect(undo).to_have_count(0)
+
+
+def test_a_plan_with_its_values_is_no_wider_than_a_phone(page, editor):
+    page.set_viewport_size({"width": 390, "height": 844})
+    editor.fill(ARRAY)
+    page.get_by_text("Ready to submit").wait_for()
+    page.get_by_role("button", name="Plan", exact=True).click()
+    page.locator("#plan").get_by_text("Values that the portal sets").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -42,7 +42,7 @@ portal:
 """
 
 PLAIN = """\
-# A plain job: the same command on every node, told apart by environment variables.
+# A plain job: the same command on every node. Variables give each node its rank.
 name: two-nodes
 num_nodes: 2
 
