@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain, islice
 from typing import Literal
 
-from django.db.models import Case, Q, When
+from django.db.models import QuerySet
 
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
-from jobs.statuses import FINAL_STATUSES, JobStatus
+from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, JobStatus
 
 MOST_WATCHED, MOST_OWN = 50, 200
 # A browser that was away for less than this still learns that an own job has ended.
@@ -36,12 +37,23 @@ def job_notices(actor: Actor, watched: Iterable[int], *, own: bool) -> list[JobN
     jobs = visible.only("name", "status", "project__slug")
     found = {job.pk: job for job in jobs.filter(pk__in=list(watched)[:MOST_WATCHED])}
     if own:
-        lately = Q(ended_at__isnull=True) | Q(ended_at__gte=clock.now() - LATELY)
-        theirs = jobs.filter(lately, submitted_by=actor.user)
-        # There may be thousands of queued jobs, about which there is no notice.
-        queued_last = Case(When(status=JobStatus.QUEUED, then=1), default=0)
-        found |= {job.pk: job for job in theirs.order_by(queued_last, "-pk")[:MOST_OWN]}
+        for job in _own(jobs.filter(submitted_by=actor.user).order_by("-pk")):
+            found[job.pk] = job
     return [_notice(job) for job in found.values()]
+
+
+def _own(theirs: QuerySet[Job]) -> Iterator[Job]:
+    """Return at most MOST_OWN jobs that are not over, or not for long; queued ones come last.
+
+    One query for each kind, whose index leaves out the jobs that ended long ago: a user may have
+    very many. There may be thousands of queued jobs, about which there is no notice.
+    """
+    kinds = (
+        theirs.filter(status__in=ACTIVE_STATUSES),
+        theirs.filter(ended_at__gte=clock.now() - LATELY),
+        theirs.filter(status=JobStatus.QUEUED),
+    )
+    return islice(chain.from_iterable(kind[:MOST_OWN] for kind in kinds), MOST_OWN)
 
 
 def _notice(job: Job) -> JobNotice:
