@@ -33,11 +33,13 @@ from jobs.statuses import (
     WorkerStatus,
 )
 from jobs.web.base import figures
+from jobs.web.base.browsers import browser_name
 from jobs.web.base.script_modules import imported_by
 from monarch_client.wire.consequences import Asked, consequence_of
 from monarch_client.wire.jobs import Job
 
 register = template.Library()
+register.filter(browser_name)
 
 _CODE_SPAN = re.compile("`([^`\n]+)`")
 _PLACES = {"skypilot": "SkyPilot", "local": "This machine"}

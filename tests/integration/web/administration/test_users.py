@@ -55,6 +55,13 @@ def test_users_end_their_own_sessions(member):
     assert member.get("/settings/sessions").status_code == 302
 
 
+def test_sessions_name_the_browser_and_have_its_user_agent_as_a_tooltip(member):
+    agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/120.0.0.0 Safari/537.36"
+    UserSession.objects.update(browser=agent)
+    html = member.get("/settings/sessions").content.decode()
+    assert re.search(rf'title="{re.escape(agent)}">\s*Chrome 120 on Linux\s*<', html)
+
+
 def test_the_menu_names_administration_to_administrators_alone(root, admin):
     assert "Administration" in root.text("/settings/tokens")
     assert "Administration" not in admin.text("/settings/tokens")
