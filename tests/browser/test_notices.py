@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from jobs.models import Job
 from jobs.statuses import JobStatus
 from tests.browser.test_accessibility import LOOKS, assert_fine
 from tests.browser.test_live import move
@@ -16,12 +17,37 @@ from tests.waiting import eventually
 # The real notification is shown, and noted; the tab is in the background.
 NOTED = """
     window.noted = [];
+    // A blank page has none.
+    const registrations = window.ServiceWorkerRegistration?.prototype ?? {};
+    const show = registrations.showNotification;
+    registrations.showNotification = function (title, options) {
+        return show.call(this, title, options).then(() => noted.push(title));
+    };
+    Object.defineProperty(document, "hidden", { get: () => true });
+"""
+
+
+NOTED_OF_PAGES = """
+    window.noted = [];
     const Real = window.Notification;
     window.Notification = class extends Real {
         constructor(title, options) { super(title, options); noted.push(title); }
     };
-    Object.defineProperty(document, "hidden", { get: () => true });
 """
+# As Chrome on Android, which shows only notifications of a service worker.
+NO_CONSTRUCTOR = """
+    const { permission, requestPermission } = Notification;
+    window.Notification = class {
+        static permission = permission;
+        static requestPermission = requestPermission.bind(Notification);
+        constructor() { throw new TypeError("Illegal constructor"); }
+    };
+"""
+SHOWN = """async () => {
+    const all = await navigator.serviceWorker.getRegistrations();
+    const shown = await Promise.all(all.map((each) => each.getNotifications()));
+    return shown.flat().map(({ title, data }) => [title, data.href]);
+}"""
 
 SHORT_PATIENCE = """
     const whole = AbortSignal.timeout;
@@ -156,6 +182,35 @@ def test_a_look_that_is_never_answered_does_not_end_the_notifications(allowed, p
     for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
         move(job, status)
     assert eventually(lambda: noted_in(tab), timeout_s=30)
+
+
+def watch_start_of(page: Page, job: Job) -> None:
+    """Choose to be notified of a job, leave its page, and start it."""
+    page.goto(f"/rl/jobs/{job.pk}")
+    page.get_by_role("button", name="Notify me").click()
+    page.goto("/rl/jobs")
+    page.locator("#live-state[data-state=on]").wait_for()
+    for status in (JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING):
+        move(job, status)
+
+
+def test_a_browser_without_notifications_of_pages_shows_those_of_the_service_worker(
+    page, project, ada
+):
+    page.context.grant_permissions(["notifications"])
+    page.context.add_init_script(NO_CONSTRUCTOR)
+    job = make_job(project, name="ppo", submitted_by=ada)
+    watch_start_of(page, job)
+    assert eventually(lambda: page.evaluate(SHOWN))
+    assert page.evaluate(SHOWN) == [[f"ppo #{job.pk} has started", f"/rl/jobs/{job.pk}"]]
+
+
+def test_a_browser_without_service_workers_shows_notifications_of_the_page(page, project, ada):
+    page.context.grant_permissions(["notifications"])
+    page.context.add_init_script(NOTED_OF_PAGES + "delete Navigator.prototype.serviceWorker;")
+    job = make_job(project, name="ppo", submitted_by=ada)
+    watch_start_of(page, job)
+    assert eventually(lambda: noted_in(page) == [f"ppo #{job.pk} has started"])
 
 
 def test_without_permission_the_page_says_so_and_nothing_is_chosen(page, faults, project, ada):

@@ -1,6 +1,7 @@
 // Notifies of jobs that started or ended, each once: of all tabs of the portal one looks at the jobs,
 // every few seconds and when a live part of its page changed.
 import { isAllowed } from "./permission.js";
+import { showNotice } from "./show.js";
 import { account, isWanted, NAME, readChoice, writeChoice } from "./store.js";
 
 const PACE_MS = 10000;
@@ -80,13 +81,9 @@ function isLater(phase, known) {
 function notify(job) {
   const isOfJob = `${location.pathname}/`.startsWith(`${job.href}/`);
   if (isOfJob && !document.hidden && document.hasFocus()) return;
-  const note = new Notification(`${job.name} #${job.id} ${SAID[job.phase]}`, {
+  showNotice(`${job.name} #${job.id} ${SAID[job.phase]}`, {
     body: `${job.status_label}, project ${job.project}`,
     tag: `portal-job-${job.id}-${job.phase}`,
+    href: job.href,
   });
-  note.onclick = () => {
-    focus();
-    location.assign(job.href);
-    note.close();
-  };
 }
