@@ -16,6 +16,7 @@ from jobs.permissions import Actor
 from jobs.readers import queue_state
 from jobs.reconcilers import prices
 from jobs.statuses import JobStatus
+from jobs.web.base.terms import meanings
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec, make_user
 from tests.integration.web.conftest import browser_of
 
@@ -138,9 +139,19 @@ def test_the_page_says_how_many_wait_for_something_else_than_machines(member, pr
 def test_the_page_shows_the_whole_order_and_the_usage_of_shares(member, project, big):
     make_attempt(job_of(project, 2, status=JobStatus.RUNNING))
     text = member.text("/rl/queue")
-    for part in ("rank", "effective usage", "patience", "priority", "their owner", "age"):
+    for part in ("rank", "effective usage", "patience", "Priority", "owner", "Age"):
         text = text[text.index(part) :]
     assert "what running jobs may still use, up to one hour each" in text
+
+
+def test_the_page_explains_its_terms_and_counts_usage_in_plain_hours(member, project, big):
+    make_attempt(job_of(project, 2, status=JobStatus.RUNNING))
+    html = member.get("/rl/queue").content.decode()
+    for term in ("queue", "usage", "patience"):
+        assert f'id="term-{term}"' in html
+    assert "normalized" not in html.replace(meanings()["usage"], "")
+    assert re.search(r"[\d.]+ h, \d+ %", html)
+    assert "Usage by weight" in html
 
 
 def test_it_says_how_long_each_waits(member, project, big):
