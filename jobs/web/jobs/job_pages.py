@@ -159,13 +159,11 @@ def _headline(status: str, attempt: Attempt | None) -> str:
 
 
 def _stages_of(kind: str, attempt: Attempt | None) -> list[Stage]:
-    """Return the stages to show: a plain job has no Monarch workers to wait for."""
+    """Return the stages to show: a plain job has no workers, but may lose a node at that stage."""
     has_workers = kind == JobKind.MONARCH
     stages = attempt.stages if attempt else []
     return [
-        stage
-        for stage in stages
-        if has_workers or stage.name != StageName.WORKERS or stage.started_at
+        stage for stage in stages if has_workers or stage.name != StageName.WORKERS or stage.failure
     ]
 
 

@@ -182,7 +182,7 @@ class Attempt:
         if goal == "setup" and not config.setup:
             return "nothing to set up"
         if goal == "workers" and not config.is_monarch:
-            return "a plain job has no workers"
+            return "nothing to start"
         return ""
 
     def _is_reached(self) -> bool:

@@ -252,3 +252,20 @@ def test_a_job_that_waits_says_its_place_who_is_ahead_and_who_has_what_it_needs(
     assert "Position 2 of 2 in the queue." in said
     assert "more room." in said
     assert re.search(r"Ahead in the queue first #\d+ of", said)
+
+
+def test_a_plain_job_shows_no_stage_of_workers_though_its_runner_reports_one(viewer, failed):
+    attempt = failed.attempts.get(number=2)
+    now = timezone.now()
+    workers = AttemptStage.objects.create(
+        attempt=attempt, name="workers", started_at=now, ended_at=now, detail="nothing to start"
+    )
+    html = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    assert 'id="stage-run"' in html
+    assert 'id="stage-workers"' not in html
+    AttemptStage.objects.filter(pk=workers.pk).update(failure="A node was lost.")
+    assert 'id="stage-workers"' in viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+
+
+def test_the_log_of_several_nodes_explains_what_a_rank_is(viewer, failed):
+    assert 'id="term-rank"' in viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
