@@ -106,11 +106,17 @@ class QuotaAmountsForm(forms.Form):
     caps = AmountsField(
         label="Limit",
         help_text="What may run at once: jobs, nodes, gpus, gpus:TYPE, usd_per_hour.",
+        error_messages={
+            "required": "Enter the limit too: the most that may run at once, with what is borrowed."
+        },
     )
     nominal = AmountsField(
         required=False,
         label="Nominal share",
-        help_text="Of a project: its own part of the limit. The rest is borrowed.",
+        help_text=(
+            "Only of a project: the part of the limit that it can take back by preemption, where "
+            "the pool allows that. The rest is borrowed."
+        ),
     )
 
 

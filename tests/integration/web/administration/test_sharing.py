@@ -9,7 +9,7 @@ import pytest
 from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Membership, Pool, Project, Queue, Quota
 from jobs.statuses import Role
-from tests.factories import make_job, make_member, make_user
+from tests.factories import make_job, make_member, make_project, make_user
 from tests.integration.web.conftest import Browser, browser_of, text_of
 
 POOL = {"name": "a100", "backend": "fake", "caps": "nodes=8, gpus:a100=64", "patience": "12h"}
@@ -123,3 +123,13 @@ def test_a_project_is_created_and_weighed(root):
         )
         assert "from 0.001 to 1000" in text
     assert 'value="2.5"' in root.get("/settings/all-projects").content.decode()
+
+
+def test_the_form_of_a_quota_explains_the_nominal_share_and_asks_for_the_limit_beside_it(root):
+    page = root.get("/settings/quotas").content.decode()
+    assert 'id="term-nominal-share"' in page
+    assert "can take back by preemption" in page
+    make_project("rl")
+    refused = text_of(root.post("/settings/quotas", {"project": "rl", "nominal": "nodes=4"}))
+    assert "Enter the limit too: the most that may run at once, with what is borrowed." in refused
+    assert not Quota.objects.exists()
