@@ -18,6 +18,7 @@ from monarch_client.wire.runs import MOST_COMPARED, Comparison, HistoryRun, Run
 # Columns of metrics, unless they are named.
 _MOST_METRICS = 3
 _FEWEST_COMPARED = 2
+_MOST_RUNS = 200
 
 
 def _span(seconds: float | None) -> str:
@@ -67,9 +68,13 @@ FACTS: dict[str, Callable[[Run], str]] = {
 
 
 def _metric_names(runs: list[HistoryRun] | list[Run], chosen: tuple[str, ...]) -> list[str]:
-    """Return the chosen metrics; else the first ones that the runs reported."""
+    """Return the chosen metrics; else all that the runs reported. UsageError: none reported one."""
     names = sorted({metric.name for run in runs for metric in run.metrics})
-    return list(chosen) or names[:_MOST_METRICS]
+    unknown = ", ".join(name for name in chosen if name not in names)
+    if unknown:
+        known = f"They reported: {', '.join(names)}." if names else "They reported none."
+        raise click.UsageError(f"These {len(runs)} runs reported no metric {unknown}. {known}")
+    return list(chosen) or names
 
 
 metric_option = click.option(
@@ -81,7 +86,14 @@ metric_option = click.option(
 @click.argument("name")
 @project_option
 @metric_option
-@click.option("--limit", "-n", type=click.IntRange(1, 200), default=20, show_default=True)
+@click.option(
+    "--limit",
+    "-n",
+    type=click.IntRange(1, _MOST_RUNS),
+    default=20,
+    show_default=True,
+    help="How many of the newest runs to list; metrics are looked for in these.",
+)
 @output_options
 @pass_session
 def history(
@@ -94,7 +106,8 @@ def history(
     output: Output,
 ) -> None:
     """List the runs of one name, newest first, with times, cost, code and metrics."""
-    found = session.client.history(session.project(project), name, limit=limit).results
+    page = session.client.history(session.project(project), name, limit=limit)
+    found = page.results
     if not found:
         tell(f"There is no job named {name}.")
         click.get_current_context().exit(NOTHING_FOUND)
@@ -103,12 +116,15 @@ def history(
             say(str(run.job.id))
         return
     columns = dict(HISTORY)
-    for metric in _metric_names(found, metrics):
+    names = _metric_names(found, metrics)
+    for metric in names if metrics else names[:_MOST_METRICS]:
         # A metric may have the name of a column.
         title = f"metric {metric}" if metric in HISTORY else metric
         columns[title] = lambda run, metric=metric: _last(run, metric)  # type: ignore[misc]
     filled = {title: show for title, show in columns.items() if any(show(run) for run in found)}
     output.rows(found, filled)
+    if page.next:
+        tell(f"These are the newest {len(found)} runs. Use -n for more, at most {_MOST_RUNS}.")
 
 
 @click.command()
@@ -141,13 +157,13 @@ def compare(
         for run in found.runs:
             say(str(run.job.id))
         return
-    output.one(found, lambda: _show(found, metrics, diff=diff))
+    shown = _metric_names(found.runs, metrics)
+    output.one(found, lambda: _show(found, shown, diff=diff))
 
 
-def _show(found: Comparison, metrics: tuple[str, ...], *, diff: bool) -> None:
+def _show(found: Comparison, names: list[str], *, diff: bool) -> None:
     headers = ["", *(f"JOB {run.job.id}" for run in found.runs)]
     rows = [[title, *map(show, found.runs)] for title, show in FACTS.items()]
-    names = list(metrics) or sorted({m.name for run in found.runs for m in run.metrics})
     rows += [[name, *(_last(run, name) for run in found.runs)] for name in names]
     rows += [
         [each.path, *("" if value is None else value for value in each.values)]

@@ -80,8 +80,11 @@ def _context(request: HttpRequest, actor: Actor, project: Project) -> dict[str, 
         "project": project,
         "nav": "jobs",
         "name": name,
-        "runs": [(run, [number(value_of(run, each)) for each in columns]) for run in found.runs],
+        "runs": [
+            (run, [(each, number(value_of(run, each))) for each in columns]) for run in found.runs
+        ],
         "columns": columns,
+        "unknown_metric": metric if metric and metric not in metrics else "",
         "has_costs": any(run.job.usd is not None for run in found.runs),
         "has_gpu_use": any(run.job.gpu_use is not None for run in found.runs),
         "has_code": any(run.code for run in found.runs),

@@ -48,7 +48,7 @@ def test_the_history_of_a_name_is_a_row_for_each_run(portal, mportal) -> None:
     assert "OOM" in oldest
     assert dict(portal.requests[-1].url.params) == {"name": "hello", "limit": "5"}
     assert mportal("history", "hello", "-q").stdout.split() == ["42", "41"]
-    chosen = mportal("history", "hello", "-m", "acc", "-o", "json")
+    chosen = mportal("history", "hello", "-m", "loss", "-o", "json")
     assert [each["number"] for each in json.loads(chosen.stdout)] == [2, 1]
 
 
@@ -59,6 +59,24 @@ def test_a_metric_with_the_name_of_a_column_has_a_column_of_its_own(portal, mpor
     heading, run = mportal("history", "hello").stdout.splitlines()
     assert "$1.50" in run and run.endswith(" 0.25")
     assert heading.endswith("metric COST")
+
+
+def test_a_metric_that_no_run_reported_is_refused_with_the_names_of_those_that_exist(
+    portal, mportal
+) -> None:
+    rows = [run_json(1, number=1)]
+    portal.on(HISTORY, ok({"results": rows, "next": None, "previous": None}))
+    portal.on(COMPARE, ok({"runs": [run_json(2), run_json(1)]}))
+    for command in (("history", "hello"), ("compare", "42", "41")):
+        shown = mportal(*command, "-m", "los")
+        assert (shown.exit_code, shown.stdout) == (2, "")
+        assert "reported no metric los. They reported: loss." in " ".join(shown.stderr.split())
+
+
+def test_a_history_that_goes_on_states_how_many_runs_are_listed(portal, mportal) -> None:
+    rows = [run_json(1, number=1)]
+    portal.on(HISTORY, ok({"results": rows, "next": "after:41", "previous": None}))
+    assert "the newest 1 runs. Use -n for more, at most 200." in mportal("history", "hello").stderr
 
 
 def test_a_name_without_a_run_exits_with_1(portal, mportal) -> None:

@@ -124,3 +124,11 @@ def test_pages_take_as_many_queries_for_many_runs_as_for_two(viewer, project, pa
     few = queries()
     add(4)
     assert queries() == few
+
+
+def test_a_metric_that_no_run_reported_is_named_with_those_that_exist(viewer, project):
+    job = make_run(project)
+    add_series(job.attempts.get(), "loss", range(1, 9))
+    text = viewer.text(f"{HISTORY}&metric=los")
+    assert "reported no metric los. They reported loss" in text
+    assert "reported no metric" not in viewer.text(f"{HISTORY}&metric=loss")
