@@ -13,6 +13,7 @@ from jobs.permissions import Actor
 from jobs.statuses import JobStatus
 from tests.browser.test_accessibility import LOOKS, assert_fine
 from tests.browser.test_keyboard import tab_to
+from tests.browser.visits import PHONE, sign_in
 from tests.integration.api.jobs.test_runs import add_series, make_run
 
 
@@ -66,6 +67,17 @@ def test_axe_finds_nothing_on_the_pages_of_runs(page, runs, look):
         assert_fine(page)
     page.get_by_role("button", name="Edit labels and note").click()
     assert_fine(page)
+
+
+def test_nothing_scrolls_sideways_on_a_phone(visitors, address, faults, runs):
+    page = visitors.open(address, viewport=PHONE)
+    sign_in(page)
+    numbers = ",".join(str(job.pk) for job in runs)
+    for path in ("/rl/history?name=ppo", f"/rl/compare?jobs={numbers}"):
+        page.goto(path)
+        boxes = page.locator(".scroll-x")
+        too_wide = "boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth).length"
+        assert boxes.count() and boxes.evaluate_all(too_wide) == 0, path
 
 
 def test_labels_and_the_note_are_edited_and_arrive_at_open_pages(page, runs, ada):

@@ -53,7 +53,9 @@ def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
             (run, _query([n for n in numbers if n != run.job.id], by)) for run in found.runs
         ],
         "metrics": _metric_rows(found.runs),
-        "fields": found.fields,
+        "fields": [
+            (each.path, list(zip(numbers, each.values, strict=True))) for each in found.fields
+        ],
         "changes": found.changes,
         "by": by,
         "jobs": ",".join(map(str, numbers)),
@@ -82,10 +84,10 @@ def _query(numbers: Sequence[int], by: str) -> str:
     return urlencode(known, safe=",")
 
 
-def _metric_rows(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """Return the last value of each metric in each run."""
+def _metric_rows(runs: Sequence[Run]) -> list[tuple[str, list[tuple[int, str]]]]:
+    """Return the last value of each metric in each run, by the run's number."""
     names = sorted({metric.name for run in runs for metric in run.metrics})
-    return [(name, [number(value_of(run, name)) for run in runs]) for name in names]
+    return [(name, [(run.job.id, number(value_of(run, name))) for run in runs]) for name in names]
 
 
 def _charts(found: Comparison, by: str) -> dict[str, Any]:
