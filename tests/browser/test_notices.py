@@ -25,8 +25,6 @@ NOTED = """
     };
     Object.defineProperty(document, "hidden", { get: () => true });
 """
-
-
 NOTED_OF_PAGES = """
     window.noted = [];
     const Real = window.Notification;
@@ -48,7 +46,6 @@ SHOWN = """async () => {
     const shown = await Promise.all(all.map((each) => each.getNotifications()));
     return shown.flat().map(({ title, data }) => [title, data.href]);
 }"""
-
 SHORT_PATIENCE = """
     const whole = AbortSignal.timeout;
     AbortSignal.timeout = () => whole.call(AbortSignal, 300);
