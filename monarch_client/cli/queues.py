@@ -107,7 +107,7 @@ QUOTA_COLUMNS = {
 SHARE_COLUMNS = {
     "POOL": _place,
     "PROJECT": lambda share: share.project or f"({share.projects} others)",
-    "UNIT-HOURS": lambda share: f"{share.used_hours:.1f}",
+    "NORMALIZED HOURS": lambda share: f"{share.used_hours:.1f}",
     "OF ALL": lambda share: f"{share.percent:.0f} %",
     "WEIGHT": lambda share: "" if share.weight is None else f"{share.weight:g}",
     "BY WEIGHT": lambda share: "" if share.counts_for is None else f"{share.counts_for:.1f}",
