@@ -114,7 +114,7 @@ SHARE_COLUMNS = {
 }
 TURN_COLUMNS = {
     "POOL": _place,
-    "PLACE": lambda turn: str(turn.position),
+    "POSITION": lambda turn: str(turn.position),
     "JOB": lambda turn: "-" if turn.job_id is None else str(turn.job_id),
     "NAME": lambda turn: turn.name or "(of another project)",
     "PROJECT": lambda turn: turn.project,
