@@ -87,3 +87,23 @@ def test_tab_never_gets_stuck_and_leaves_a_dialog_only_by_closing_it(people, liv
     for _ in range(5):
         page.keyboard.press("Tab")
         assert page.evaluate(inside)
+
+
+@pytest.mark.feature("S2.5")
+def test_an_array_is_submitted_from_a_template_and_a_wrong_value_corrected_without_a_mouse(people):
+    page = people("mia")
+    page.goto("/rl/templates")
+    walk_to(page, "Hyper-parameter sweep")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/templates/sweep")
+    walk_to(page, "Jobs at once")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("0")
+    walk_to(page, "Submit")
+    page.keyboard.press("Enter")
+    assert "Jobs at once" in page.evaluate(FOCUSED)["name"]
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="sweep")).to_be_visible()
+    expect(page.get_by_role("definition").filter(has_text="2 at once")).to_contain_text("6")
