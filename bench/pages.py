@@ -251,6 +251,9 @@ def main() -> None:
         filled = fill(jobs)
         from django.test import Client  # noqa: PLC0415
 
+        from jobs.ground.garbage import look_seldom  # noqa: PLC0415
+
+        look_seldom()  # as in a web process
         browser = Client(headers={"host": "127.0.0.1"})
         browser.force_login(filled.user)
         for name, path in PAGES.items():
