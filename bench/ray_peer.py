@@ -65,11 +65,11 @@ class Ray:
 def environment() -> Path:
     """Return the peer's virtual environment, which is made on first use."""
     path = CACHE / "ray"
-    ready = path / ".ready"
+    ready = path / ".ready-with-numpy"
     if not ready.exists():
         say(f"installing {PACKAGE} into {path} (once)")
         subprocess.run([sys.executable, "-m", "venv", path], check=True)
-        subprocess.run([path / "bin" / "pip", "install", "--quiet", PACKAGE], check=True)
+        subprocess.run([path / "bin" / "pip", "install", "--quiet", PACKAGE, "numpy"], check=True)
         ready.touch()
     return path
 
