@@ -30,8 +30,8 @@ Relay = Callable[[str, bytes, int], tuple[int, bytes]]
 class Fetcher:
     """The way from other hosts, by their names, to the store of this host.
 
-    A host without an address, or that cannot be connected to, is reached by the relay. Of another
-    one the memory is read, if this host has a network for it and the other one offers it.
+    An object is read from the memory of its host if both hosts have RDMA. Otherwise its bytes come
+    over a connection, or through the relay from a host that cannot be connected to.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Fetcher:
         self._unread: set[str] = set()
         self._lock = threading.Lock()
         self._addresses: dict[str, str] = {}
+        # Idle connections by host; the host of each connection in use; what is being fetched.
         self._free: dict[str, list[socket.socket]] = {}
         self._used: dict[socket.socket, str] = {}
         self._running: dict[bytes, threading.Event] = {}
