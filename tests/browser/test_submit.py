@@ -82,6 +82,46 @@ def test_submit_and_plan_wait_until_the_change_of_a_field_is_in_the_text(page, e
     assert Job.objects.get().spec["run"] == "echo after"
 
 
+def test_a_value_that_the_form_refuses_is_never_left_out_of_a_submit(page, editor):
+    editor.fill("name: a-name\nrun: echo\n")
+    page.get_by_text("Ready to submit").wait_for()
+    page.get_by_text("Code and variables", exact=True).click()
+    variables = page.get_by_label("Variables", exact=True)
+    change(page, "Variables", "A: [{[a]: 1}]")
+    expect(variables).to_have_attribute("aria-invalid", "true")
+    editor.type_after("run: echo", " more")
+    expect(page.get_by_label("Command", exact=True)).to_have_value("echo more")
+    expect(variables).to_have_value("A: [{[a]: 1}]")
+    page.get_by_text("Code and variables", exact=True).click()
+    for button in ("Submit", "Plan"):
+        with page.expect_response("**/jobs/edit"):
+            page.get_by_role("button", name=button, exact=True).click()
+        expect(variables).to_be_focused()
+        expect(page.locator("#f-envs-problem")).to_contain_text("this value is not valid YAML")
+        page.get_by_label("Name", exact=True).focus()
+    assert not Job.objects.exists()
+    change(page, "Variables", "A: 1")
+    expect(page.locator("#f-envs-problem")).to_have_count(0)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
+    assert Job.objects.get().spec["envs"] == {"A": "1"}
+
+
+def test_a_refused_value_is_discarded_or_written_once_the_text_is_valid_again(page, editor):
+    editor.fill("name: [")
+    expect(page.get_by_text("The form is off until the text is valid YAML.")).to_be_visible()
+    change(page, "Command", "echo kept")
+    change(page, "Name", "unwanted")
+    page.locator("#f-name-problem").get_by_role("button", name="Discard").click()
+    expect(page.get_by_label("Name", exact=True)).not_to_have_value("unwanted")
+    editor.fill("name: b\n")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("b")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
+    spec = Job.objects.get().spec
+    assert (spec["name"], spec["run"].strip()) == ("b", "echo kept")
+
+
 def test_an_uploaded_archive_becomes_the_workdir(page, editor, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path
     packed = io.BytesIO()

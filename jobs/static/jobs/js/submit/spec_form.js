@@ -1,5 +1,8 @@
 // The form beside the editor. Both show the same text: a changed field is written into the YAML by
-// the server, which keeps comments, and typing in the editor fills the fields.
+// the server, which keeps comments, and typing in the editor fills the fields. A value that cannot be
+// written stays in its field, and nothing is submitted or planned without it.
+import { bindRefusals } from "./refusals.js";
+
 const PAUSE_MS = 400;
 
 // `sender` is the form that submits or plans the text: it waits for changes under way.
@@ -11,13 +14,17 @@ export function bindSpecForm(form, editor, sender) {
   // One request at a time: each change is made in the text that the one before left.
   let work = Promise.resolve();
   let unwritten = 0;
+  let shown = {};
+  const refusals = bindRefusals(fields, (field) => shown[field.dataset.path] ?? "");
 
   function show(values) {
+    shown = values;
     for (const field of fields)
-      if (field !== document.activeElement) field.value = values[field.dataset.path] ?? "";
+      if (field !== document.activeElement && !refusals.has(field))
+        field.value = values[field.dataset.path] ?? "";
   }
 
-  // Whether the change was made.
+  // Returns why the change was not made; "" if it was.
   async function send(change) {
     const source = editor.area.value;
     try {
@@ -28,15 +35,16 @@ export function bindSpecForm(form, editor, sender) {
       });
       if (!response.ok) throw new Error();
       const answer = await response.json();
-      note.textContent = answer.problem ?? "";
-      if (answer.problem) return false;
+      note.textContent = change.path ? "" : answer.problem ?? "";
+      if (answer.problem) return answer.problem;
       // What was typed meanwhile is newer than this answer.
       if (editor.area.value === source) editor.change(answer.source);
+      refusals.clear(fields.find((each) => each.dataset.path === change.path));
       show(answer.values);
-      return true;
+      return "";
     } catch {
       note.textContent = "The form is not available now. The editor still works.";
-      return false;
+      return note.textContent;
     }
   }
 
@@ -45,19 +53,25 @@ export function bindSpecForm(form, editor, sender) {
     return work;
   }
 
+  function write(field) {
+    clearTimeout(timer);
+    unwritten += 1;
+    later({ path: field.dataset.path, value: field.value }).then((problem) => {
+      unwritten -= 1;
+      if (problem) refusals.mark(field, problem);
+    });
+  }
+
+  // What kept a value from being written, such as an error of the text, may be fixed since.
   function whenWritten(event, goOn) {
+    refusals.fields().forEach(write);
     if (!unwritten) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    work.then((made) => made && goOn());
+    work.then(() => refusals.focusFirst() || goOn());
   }
 
-  for (const field of fields)
-    field.addEventListener("change", () => {
-      clearTimeout(timer);
-      unwritten += 1;
-      later({ path: field.dataset.path, value: field.value }).then(() => (unwritten -= 1));
-    });
+  for (const field of fields) field.addEventListener("change", () => write(field));
   const submit = (event) => whenWritten(event, () => sender.requestSubmit(event.submitter));
   sender.addEventListener("submit", submit, true);
   sender.addEventListener("htmx:confirm", (event) =>
