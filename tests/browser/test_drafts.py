@@ -38,6 +38,18 @@ def test_a_draft_outlives_its_tab_and_says_when_it_was_typed(page, editor):
     assert not Job.objects.exists()
 
 
+def test_one_undo_brings_back_the_text_that_a_restored_draft_replaced(page, editor):
+    editor.fill(TYPED)
+    page.reload()
+    editor.fill(TYPED.replace("typed", "newer"))
+    restore(page).click()
+    editor.expect(TYPED)
+    expect(page.get_by_label("Name", exact=True)).to_have_value("typed")
+    page.get_by_role("button", name="Undo").click()
+    editor.expect(TYPED.replace("typed", "newer"))
+    expect(page.get_by_label("Name", exact=True)).to_have_value("newer")
+
+
 def test_a_draft_outlives_a_sign_out_in_another_tab(page, editor, faults):
     editor.fill(TYPED)
     page.get_by_text("Ready to submit").wait_for()

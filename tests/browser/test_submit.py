@@ -169,6 +169,25 @@ def test_the_form_is_filled_from_the_project_file_of_a_chosen_folder(
     assert Upload.objects.get().reference in text
 
 
+def test_one_undo_brings_back_the_text_that_a_project_file_replaced(page, editor, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "portal.yaml").write_text("name: ours\nrun: python train.py\n")
+    typed = "name: mine\nrun: echo mine\n"
+    editor.fill(typed)
+    page.get_by_label("Drop a folder here, or choose one").set_input_files(tmp_path / "code")
+    fill = page.get_by_role("button", name="Fill the form from portal.yaml", exact=True)
+    undo = page.get_by_role("button", name="Undo")
+    for go_back in (undo.click, lambda: editor.press("Control+z")):
+        fill.click()
+        expect(page.get_by_label("Name", exact=True)).to_have_value("ours")
+        expect(undo).to_be_in_viewport()
+        go_back()
+        editor.expect(typed)
+        expect(page.get_by_label("Name", exact=True)).to_have_value("mine")
+        expect(undo).to_have_count(0)
+
+
 ARRAY = "run: echo\nportal: {max_duration: 1h, array: {n: [1, 2, 3]}, max_parallel: 2}\n"
 
 

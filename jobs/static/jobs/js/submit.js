@@ -14,7 +14,7 @@ bindExamples(form, editor);
 bindValidation(form, editor, ({ summary }) => ({ ready: "Ready to submit", more: summary }));
 bindPlan(document.getElementById("plan"), editor);
 const change = bindSpecForm(document.getElementById("spec-form"), editor, form);
-bindUpload(document.querySelector("[data-upload]"), editor, change);
+bindUpload(document.querySelector("[data-upload]"), editor, change, form);
 
 // Two clicks on "Submit" are one job: the server knows the key of this visit.
 document.getElementById("submit-key").value =

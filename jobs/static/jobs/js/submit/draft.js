@@ -1,7 +1,7 @@
 // Keeps what was typed until it has become a job: no reload, closed tab or ended session loses it.
 // It is stored in this browser only, for each project and user, and is never sent by itself.
 import { when } from "../clock.js";
-import { showNote } from "./note.js";
+import { offerUndo, showNote } from "./note.js";
 
 const PREFIX = "draft:";
 const KEPT_MS = 7 * 24 * 3600 * 1000;
@@ -41,7 +41,11 @@ export function bindDraft(form, editor) {
   // What the server has just refused is in the editor already.
   if (before?.text && before.text !== area.value)
     offer(form, before, {
-      restore: () => editor.replace(before.text),
+      restore: () => {
+        const replaced = area.value;
+        editor.replace(before.text);
+        offerUndo(form, editor, replaced, "Your draft was restored.");
+      },
       discard: () => stored(key, null),
     });
   area.addEventListener("input", () => isOwn(area.value) && keep());

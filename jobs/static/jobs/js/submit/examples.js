@@ -1,6 +1,6 @@
 // The examples above the editor replace its text. What was there before comes back with Undo, until
 // something else is typed.
-import { showNote } from "./note.js";
+import { offerUndo } from "./note.js";
 
 export function bindExamples(form, editor) {
   const links = [...form.querySelectorAll("[data-yaml]")];
@@ -10,12 +10,7 @@ export function bindExamples(form, editor) {
       event.preventDefault();
       const before = editor.area.value;
       editor.replace(link.dataset.yaml);
-      if (before.trim() && !isExample(before)) offerUndo(form, editor, before, link.textContent);
+      if (before.trim() && !isExample(before))
+        offerUndo(form, editor, before, `Your text was replaced by the example "${link.textContent}".`);
     });
-}
-
-function offerUndo(form, editor, before, title) {
-  const undo = ["Undo", "", () => editor.replace(before)];
-  const note = showNote(form, `Your text was replaced by the example "${title}".`, [undo]);
-  editor.area.addEventListener("input", () => note.remove(), { once: true });
 }

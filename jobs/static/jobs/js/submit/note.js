@@ -14,6 +14,14 @@ export function showNote(form, text, actions) {
   return note;
 }
 
+// The text was replaced from `before`: one press brings that back, until something else is typed.
+export function offerUndo(form, editor, before, words) {
+  const undo = ["Undo", "", () => editor.replace(before)];
+  const note = showNote(form, words, [undo]);
+  note.scrollIntoView({ block: "nearest" });
+  editor.area.addEventListener("input", () => note.remove(), { once: true });
+}
+
 function button(label, className, pressed) {
   const made = document.createElement("button");
   Object.assign(made, { type: "button", className: `button small ${className}`, textContent: label });

@@ -1,10 +1,11 @@
 // Sends a folder, packed here, or an archive, and shows the reference by which a job names it.
+import { offerUndo } from "./note.js";
 import { chosen, dropped, packed } from "./pack.js";
 
 const MOST_BYTES = 256 * 1024;
 
-// `change` sends a change of the form to the server, which writes the text.
-export function bindUpload(field, editor, change) {
+// `change` sends a change of the form to the server, which writes the text. `form` submits that.
+export function bindUpload(field, editor, change, form) {
   const archive = field.querySelector("#archive");
   const folder = field.querySelector("#folder");
   const state = field.querySelector("[role=status]");
@@ -35,10 +36,16 @@ export function bindUpload(field, editor, change) {
     const use = button("Use as workdir", () =>
       editor.change(withWorkdir(editor.area.value, reference)));
     state.replaceChildren("Stored as ", code, " ", use);
-    const names = Object.keys(own);
-    if (names.length)
-      state.append(" ", button(`Fill the form from ${names.join(" and ")}`, () =>
-        change({ workdir: reference, ...own })));
+    const names = Object.keys(own).join(" and ");
+    if (names)
+      state.append(" ", button(`Fill the form from ${names}`, () => fill(names, { workdir: reference, ...own })));
+  }
+
+  async function fill(names, values) {
+    const before = editor.area.value;
+    const problem = await change(values);
+    if (!problem && editor.area.value !== before)
+      offerUndo(form, editor, before, `Your text was replaced from ${names}.`);
   }
 
   async function upload(name, prepare, files = async () => []) {
