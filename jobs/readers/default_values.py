@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.admission.checked_spec import Checked
+from jobs.errors import BackendUnavailableError
 from jobs.limits import duration_limit, idle_limit
 from jobs.models import Project
 from jobs.policies.limits import Limit, shown_s
+from monarch_client.spec import JobSpec
 from monarch_client.wire.clusters import DefaultValue
 
 BY_DEFAULT, BY_PORTAL = "default", "chosen by the portal"
@@ -25,6 +27,16 @@ def default_values(project: Project, checked: Checked) -> list[DefaultValue]:
         for key, value, source in rows
         if key not in checked.spec.lines
     ]
+
+
+def usual_values(project: Project) -> dict[str, str]:
+    """Return the values by key of a specification with a command alone; {} without a backend."""
+    source = "run: x"
+    try:
+        checked = Checked.resolve(project, JobSpec.parse(source), source)
+    except BackendUnavailableError:
+        return {}
+    return {row.key: row.value for row in default_values(project, checked)}
 
 
 def _of_machines(checked: Checked) -> Iterator[_Row]:

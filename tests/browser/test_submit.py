@@ -169,7 +169,9 @@ def test_the_form_is_filled_from_the_project_file_of_a_chosen_folder(
     assert Upload.objects.get().reference in text
 
 
-def test_one_undo_brings_back_the_text_that_a_project_file_replaced(page, editor, settings, tmp_path):
+def test_one_undo_brings_back_the_text_that_a_project_file_replaced(
+    page, editor, settings, tmp_path
+):
     settings.MEDIA_ROOT = tmp_path / "media"
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "portal.yaml").write_text("name: ours\nrun: python train.py\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,9 @@ import yaml
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_POST
 
+from jobs.models import Project
 from jobs.permissions import Actor, Verb, project_for, require
+from jobs.readers.default_values import usual_values
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.linked_fields import linked_value, set_linked_field
 from jobs.web.jobs.project_fill import filled_from, has_project_files
@@ -84,6 +86,18 @@ def spec_fields() -> list[tuple[str, list[SpecField]]]:
     ]
 
 
+def spec_fields_in(project: Project) -> list[tuple[str, list[SpecField]]]:
+    """Return the fields by group, with the values that are the default in this project."""
+    usual = usual_values(project)
+    return [
+        (
+            group,
+            [replace(each, placeholder=usual.get(each.path, each.placeholder)) for each in fields],
+        )
+        for group, fields in spec_fields()
+    ]
+
+
 @require_POST
 @signed_in
 def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
@@ -147,8 +161,17 @@ def _field(schema: dict[str, Any], path: str, label: str) -> SpecField:
     elif types & {"integer", "number"}:
         kind = "whole" if "integer" in types else "number"
         attributes = {key: found[f"{key}imum"] for key in ("min", "max") if f"{key}imum" in found}
-    example = found.get("default", next(iter(found.get("examples", ())), ""))
-    return SpecField(path, label, kind, found.get("description", ""), _shown(example), attributes)
+    placeholder = _placeholder(kind, found)
+    return SpecField(path, label, kind, found.get("description", ""), placeholder, attributes)
+
+
+def _placeholder(kind: str, found: dict[str, Any]) -> str:
+    """Return the default of a key, or an example that is marked as one."""
+    if default := _shown(found.get("default")):
+        return default
+    example = _shown(next(iter(found.get("examples", ())), None))
+    is_marked = example and kind in {"text", "list", "whole", "number"}
+    return f"such as {example}" if is_marked else example
 
 
 def _schema_at(schema: dict[str, Any], path: str) -> dict[str, Any]:

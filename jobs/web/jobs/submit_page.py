@@ -21,7 +21,7 @@ from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.code_editor import editor_context
 from jobs.web.jobs.examples import EXAMPLES, example
-from jobs.web.jobs.spec_form import spec_fields
+from jobs.web.jobs.spec_form import spec_fields_in
 
 MAX_KEY_LENGTH = 64
 
@@ -67,7 +67,7 @@ def submit_form(
         "bad_lines": {row["line"] for row in errors},
         "examples": EXAMPLES,
         "earlier": earlier,
-        "spec_fields": spec_fields(),
+        "spec_fields": spec_fields_in(project),
     }
     return render_page(
         request,

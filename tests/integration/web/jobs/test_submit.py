@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from jobs.actions.jobs.submit import check_spec
-from jobs.models import Job
+from jobs.models import Job, Project
 from jobs.web.jobs.examples import EXAMPLES
 from jobs.web.jobs.spec_form import spec_fields
 from tests.factories import make_actor, make_job, make_project, set_default_queue
@@ -195,6 +197,19 @@ def test_the_fields_of_the_form_are_explained_by_the_schema(member):
     assert "Higher comes first among the jobs of the project." in page
     for _, fields in spec_fields():
         assert all(field.about for field in fields)
+
+
+def test_empty_fields_show_the_defaults_of_the_project_and_mark_examples(project, member):
+    def placeholder(label):
+        page = member.get(PATH).content.decode()
+        return re.search(rf'id="f-{label}"[^>]*placeholder="([^"]*)"', page)[1]
+
+    assert placeholder("num_nodes") == "1"
+    assert placeholder("portal-max_duration") == "unlimited"
+    assert placeholder("resources-infra") == "local"
+    assert placeholder("resources-accelerators") == "such as H100:8"
+    Project.objects.filter(pk=project.pk).update(max_duration_s=7200)
+    assert placeholder("portal-max_duration") == "2 h"
 
 
 def test_a_plan_shows_the_changes_and_who_comes_first(project, member):
