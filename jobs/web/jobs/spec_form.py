@@ -56,12 +56,12 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 _SCRIPTS = {"run", "setup"}
 # The form shows these as text where the schema accepts several types.
 _LINES = {"envs", "portal.meshes", "portal.array"}
-_LISTS = {"secrets", "portal.depends_on"}
+_LISTS = {"portal.depends_on"}
 
 
 @dataclass(frozen=True, slots=True)
 class SpecField:
-    """One field. `kind`: text, script, lines, list, whole, number or flag."""
+    """One field. `kind`: text, script, lines, list, secrets, whole, number or flag."""
 
     path: str
     label: str
@@ -154,6 +154,8 @@ def _field(schema: dict[str, Any], path: str, label: str) -> SpecField:
         kind = "script"
     elif path in _LINES:
         kind = "lines"
+    elif path == "secrets":
+        kind = "secrets"
     elif path in _LISTS:
         kind = "list"
     elif "boolean" in types:
@@ -204,6 +206,16 @@ def _listed(text: str) -> list[Any]:
     return [_word(each.strip()) for each in text.split(",") if each.strip()]
 
 
+def _secrets(text: str) -> Any:
+    """Return names as a list, or lines `VARIABLE: NAME` as a mapping; without a name, null."""
+    if ":" not in text:
+        return _listed(text.replace("\n", ","))
+    return {
+        variable: None if name in ("", "null") else name
+        for variable, name in _mapping(text).items()
+    }
+
+
 def _mapping(text: str) -> dict[str, Any]:
     """Return the lines `NAME: value` as a mapping."""
     pairs = (line.partition(":") for line in text.split("\n"))
@@ -229,6 +241,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "whole": _number,
     "number": _number,
     "list": _listed,
+    "secrets": _secrets,
     "lines": _mapping,
     "script": lambda text: text,
     "text": lambda text: text.strip(),

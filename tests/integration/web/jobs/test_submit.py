@@ -108,12 +108,15 @@ def test_the_form_writes_fields_into_the_text_and_reads_them_back(member):
         ("envs", "A: 1\nB: x: y", 'envs:\n  A: 1\n  B: "x: y"\n'),
         ("portal.array", 'lr: ["1e-4", "3e-4"]', 'portal:\n  array:\n    lr: ["1e-4", "3e-4"]\n'),
         ("portal.depends_on", "7, train", 'portal:\n  depends_on: [7, "train"]\n'),
+        ("secrets", "A, B", 'secrets: ["A", "B"]\n'),
+        ("secrets", "A: X\nB: null", "secrets:\n  A: X\n  B: null\n"),
         ("resources.use_spot", "true", "resources:\n  use_spot: true\n"),
         ("num_nodes", "many", "num_nodes: many\n"),
         ("workdir.url", "https://x.org/a.git", "workdir:\n  url: https://x.org/a.git\n"),
     ):
         text = edited(member, "run: x\n", path=path, value=value)["source"]
         assert text == f"run: x\n{written}"
+        assert edited(member, text)["values"][path] == value
         assert edited(member, text, path=path, value="")["source"] == "run: x\n"
     assert "valid YAML" in edited(member, "run: [", path="name", value="x")["problem"]
 
