@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from monarch_client.cli.output import Output, age, local_day, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
 from monarch_client.rest.config import Config, save
-from monarch_client.wire.account import Me, NewToken
+
+if TYPE_CHECKING:
+    from monarch_client.wire.account import Me, NewToken
 
 TOKEN_COLUMNS = {
     "ID": lambda token: str(token.id),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,9 @@ from monarch_client.cli.options import drop_deleted_option, project_option
 from monarch_client.cli.output import Output, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.wire.jobs import Array, Job
+
+if TYPE_CHECKING:
+    from monarch_client.wire.jobs import Array, Job
 
 _array = click.argument("array_id", type=int, metavar="ARRAY")
 

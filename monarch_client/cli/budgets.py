@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,9 @@ from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, dollars, local_time, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.wire.money import Budget, Usage
+
+if TYPE_CHECKING:
+    from monarch_client.wire.money import Budget, Usage
 
 NONE = "none"
 ON_SPENT = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import RefusedError
-from monarch_client.wire.account import CloudEntry, CloudState
+
+if TYPE_CHECKING:
+    from monarch_client.wire.account import CloudEntry, CloudState
 
 ENTRY_COLUMNS = {
     "CLOUD": lambda entry: entry.kind,

@@ -5,16 +5,17 @@ Each function goes to `shell_complete` of a click parameter.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
-from monarch_client import rest
 from monarch_client.cli.session import Session
 from monarch_client.errors import ClientError
-from monarch_client.rest.config import load
+
+if TYPE_CHECKING:
+    from monarch_client import rest
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Values = Iterable[tuple[str, str]]  # a value, and what helps to choose it
@@ -49,7 +50,7 @@ def _completer(read: Callable[[rest.PortalClient, str], Values], *, in_project: 
 
 
 def _impatient_session() -> Session:
-    return Session(load(os.environ), {"timeout_s": _TIMEOUT_S, "patience_s": 0.0})
+    return Session(options={"timeout_s": _TIMEOUT_S, "patience_s": 0.0})
 
 
 def _jobs(client: rest.PortalClient, project: str) -> Values:

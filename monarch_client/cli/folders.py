@@ -5,15 +5,18 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from monarch_client import rest
 from monarch_client.cli.terminal import tell
 from monarch_client.errors import ArchiveError, InvalidSpecErrors, SpecError
-from monarch_client.spec import JobSpec
 from monarch_client.spec.text_edits import set_key
 from monarch_client.sync.archive import DEFAULT_LIMITS, Packed
 from monarch_client.sync.packing import pack_selection
 from monarch_client.sync.selection import LeftOut, Selection, name_for_people, select
+
+if TYPE_CHECKING:
+    from monarch_client import rest
+    from monarch_client.spec import JobSpec
 
 
 @dataclass(frozen=True)

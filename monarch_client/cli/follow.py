@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from monarch_client import rest
 from monarch_client.cli.exit_codes import DETACHED, exit_code_of
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.progress import Progress
 from monarch_client.rest.stream import Changed, Disconnected, Follower, FollowEvent, NewLines
-from monarch_client.wire.jobs import Job
+
+if TYPE_CHECKING:
+    from monarch_client import rest
+    from monarch_client.wire.jobs import Job
 
 
 class JobView:

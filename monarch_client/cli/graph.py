@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -11,9 +12,11 @@ from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import STATUS_COLORS, Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say, tell
-from monarch_client.wire.graph import GraphEdge, GraphJob, JobGraph
 
-Row = tuple[str, GraphJob, GraphEdge | None]
+if TYPE_CHECKING:
+    from monarch_client.wire.graph import GraphEdge, GraphJob, JobGraph
+
+    Row: TypeAlias = tuple[str, GraphJob, GraphEdge | None]
 
 
 @click.command()
@@ -22,7 +25,7 @@ Row = tuple[str, GraphJob, GraphEdge | None]
 @output_options
 @pass_session
 def graph(session: Session, job_id: int, project: str | None, output: Output) -> None:
-    """Show the jobs that a job depends on, and those that depend on it, as a tree.
+    """Show a job's dependencies and dependents as a tree.
 
     Each job is below one that it needs. A job that needs several is below each of them, and its
     own dependents only below the first.

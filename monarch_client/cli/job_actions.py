@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -20,9 +20,11 @@ from monarch_client.cli.output import Output, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, tell
 from monarch_client.errors import MissingError, RefusedError
-from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
-from monarch_client.wire.bulk import REFUSED, JobOutcome
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.consequences import Asked, consequences_of
+
+if TYPE_CHECKING:
+    from monarch_client.wire.bulk import JobOutcome
 
 RERUN_COLUMNS: dict[str, Callable[[JobOutcome], str]] = {
     "JOB": lambda outcome: str(outcome.job),
@@ -70,7 +72,10 @@ def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> 
 def prioritize(
     session: Session, job_ids: tuple[int, ...], priority: int, project: str | None
 ) -> None:
-    """Change the PRIORITY of queued jobs, 0 to 100; higher comes first."""
+    """Change the PRIORITY of queued jobs.
+
+    It is a number from 0 to 100; higher comes first.
+    """
     act(session, project, "prioritize", job_ids, priority=priority)
 
 
@@ -153,14 +158,14 @@ def act(
     """Apply `action` to the jobs and print the outcome of each. Exits if any was refused."""
     outcomes = session.client.act_on_jobs(session.project(project), action, job_ids, **options)
     for outcome in outcomes:
-        if outcome.result != REFUSED:
+        if not outcome.is_refused:
             say(f"Job {outcome.job}: {outcome.message}")
     exit_if_refused(outcomes)
 
 
 def exit_if_refused(outcomes: Sequence[JobOutcome]) -> None:
     """Print why jobs were refused, and exit if any was."""
-    refused = [outcome for outcome in outcomes if outcome.result == REFUSED]
+    refused = [outcome for outcome in outcomes if outcome.is_refused]
     for outcome in refused:
         complain(outcome.message)
     if refused:

@@ -6,12 +6,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import click
 
-from monarch_client import rest
 from monarch_client.cli.options import job_argument, job_numbers, project_option
 from monarch_client.cli.output import (
     Output,
@@ -26,9 +25,12 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
 from monarch_client.errors import UnreachableError
 from monarch_client.runner.vocabulary.worker_states import LOST
-from monarch_client.wire.attempts import Attempt, Stage, Worker
-from monarch_client.wire.jobs import Event, Job
-from monarch_client.wire.metrics import GpuUse
+
+if TYPE_CHECKING:
+    from monarch_client import rest
+    from monarch_client.wire.attempts import Attempt, Stage, Worker
+    from monarch_client.wire.jobs import Event, Job
+    from monarch_client.wire.metrics import GpuUse
 
 # Between two requests of `ps --watch`.
 WATCH_S = 2.0

@@ -37,6 +37,9 @@ def label(session: Session, words: tuple[str, ...], project: str | None) -> None
 @project_option
 @pass_session
 def note(session: Session, job_id: int, text: str, project: str | None) -> None:
-    """Set the note of a job, which its page and the job table show; "" removes it."""
+    """Set the note of a job; "" removes it.
+
+    Its page and the job table show it.
+    """
     job = session.client.annotate(session.project(project), job_id, note=text)
     say(f"Job {job.id}: {'noted' if job.note else 'note removed'}")

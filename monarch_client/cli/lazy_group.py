@@ -1,4 +1,4 @@
-"""A group of commands that imports each command's module when it is used, and groups the help."""
+"""A group of commands that imports a command's module when it runs, and lists them in sections."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 import click
+from click.shell_completion import CompletionItem
+from click.utils import make_default_short_help
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,12 +17,13 @@ _PACKAGE = "monarch_client.cli"
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are listed as `module:attribute`, by section of its help.
+    """A group whose commands are listed by section: `module:attribute`, and one line of help.
 
-    The modules of all commands take three times as long to import as one command takes to run.
+    The modules of all commands take three times as long to import as one command takes to run. So
+    help and completion import none. The line is the first sentence of the command's docstring.
     """
 
-    sections: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    sections: ClassVar[Mapping[str, Mapping[str, tuple[str, str]]]] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which users need them, not alphabetically."""
@@ -30,7 +33,7 @@ class LazyGroup(click.Group):
         """Import and return the command, or None if there is none of this name."""
         for section in self.sections.values():
             if cmd_name in section:
-                module, _, attribute = section[cmd_name].partition(":")
+                module, _, attribute = section[cmd_name][0].partition(":")
                 command: click.Command = getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
                 return command
         return None
@@ -50,13 +53,22 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each section with its commands, all names in one column."""
         width = max(len(name) for name in self.list_commands(ctx))
+        limit = formatter.width - width - 6
         for title, section in self.sections.items():
-            commands = [(name, self.get_command(ctx, name)) for name in section]
             with formatter.section(title):
                 formatter.write_dl(
                     [
-                        (name.ljust(width), command.get_short_help_str(formatter.width - width - 6))
-                        for name, command in commands
-                        if command
+                        (name.ljust(width), make_default_short_help(text, limit))
+                        for name, (_, text) in section.items()
                     ]
                 )
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin with the incomplete word, and the group's options."""
+        commands = [
+            CompletionItem(name, help=text)
+            for section in self.sections.values()
+            for name, (_, text) in section.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)

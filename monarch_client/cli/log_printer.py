@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from monarch_client.cli.terminal import safe, tell, write
 from monarch_client.runner.vocabulary.monarch_lines import is_own_line
 from monarch_client.runner.vocabulary.streams import PORTAL
-from monarch_client.wire.logs import LogLine
+
+if TYPE_CHECKING:
+    from monarch_client.wire.logs import LogLine
 
 RANK_COLORS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "bright_cyan")
 # The runner's and the portal's own remarks stand out from what the user's program prints.

@@ -6,15 +6,17 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from monarch_client import rest
 from monarch_client.errors import RefusedError
 from monarch_client.spec.durations import seconds_in
-from monarch_client.wire.jobs import Job
-from monarch_client.wire.logs import LogLine
+
+if TYPE_CHECKING:
+    from monarch_client import rest
+    from monarch_client.wire.jobs import Job
+    from monarch_client.wire.logs import LogLine
 
 C = TypeVar("C", bound=Callable[..., Any])
 PAGE = 1000

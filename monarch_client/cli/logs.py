@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from monarch_client import rest
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.log_search import Search, SearchRequest, search_options
@@ -15,9 +14,12 @@ from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, tell
 from monarch_client.runner.vocabulary.streams import STREAMS
-from monarch_client.wire.jobs import Job
-from monarch_client.wire.logs import LogLine
-from monarch_client.wire.page import Page
+
+if TYPE_CHECKING:
+    from monarch_client import rest
+    from monarch_client.wire.jobs import Job
+    from monarch_client.wire.logs import LogLine
+    from monarch_client.wire.page import Page
 
 PAGE = 1000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +17,9 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.terminal import complain, one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.wire.clusters import Cluster, Infra, Plan
+
+if TYPE_CHECKING:
+    from monarch_client.wire.clusters import Cluster, Infra, Plan
 
 
 def _status(cluster: Cluster) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say, tell
-from monarch_client.wire.mesh import Mesh, MeshActor, MeshChange, MeshHost, MeshProc
+
+if TYPE_CHECKING:
+    from monarch_client.wire.mesh import Mesh, MeshActor, MeshChange, MeshHost, MeshProc
 
 # The page and -o json have all of them.
 _MOST_CHANGES = 10
@@ -27,7 +30,10 @@ Row = tuple[str, str, str]
 def meshes(
     session: Session, /, job_id: int, project: str | None, attempt: int | None, *, output: Output
 ) -> None:
-    """Show the hosts, procs and actors of a Monarch job, and what failed when."""
+    """Show the hosts, procs and actors of a Monarch job.
+
+    With their states, and what failed when. Exits with 1 if there is no report.
+    """
     found = session.client.meshes(session.project(project), job_id, attempt=attempt)
     if found.at is None and output.form == "table":
         tell(_why_nothing(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.wire.overview import GpusOfType, IdleMachines, Overview, PoolGpus, Spending
+
+if TYPE_CHECKING:
+    from monarch_client.wire.overview import GpusOfType, IdleMachines, Overview, PoolGpus, Spending
 
 
 @click.command()
@@ -20,7 +23,7 @@ from monarch_client.wire.overview import GpusOfType, IdleMachines, Overview, Poo
 @output_options
 @pass_session
 def overview(session: Session, *, project: str | None, is_all: bool, output: Output) -> None:
-    """Show what runs, waits and failed, GPUs, idle machines, and costs."""
+    """Show running, waiting and failed jobs, GPUs, and costs."""
     found = session.client.overview(None if is_all else session.project(project))
     output.one(found, lambda: _show(found), key="project")
 

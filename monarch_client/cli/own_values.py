@@ -6,16 +6,18 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monarch_client.cli.output import print_table
 from monarch_client.cli.terminal import say
-from monarch_client.errors import SpecError
-from monarch_client.spec import JobSpec
-from monarch_client.spec.documents import Document
 from monarch_client.spec.locations import SourceKind, kind_of_source
 from monarch_client.spec.project_files import Default, ProjectDefaults, flat_values
 from monarch_client.spec.text_edits import set_key
+
+if TYPE_CHECKING:
+    from monarch_client.errors import SpecError
+    from monarch_client.spec import JobSpec
+    from monarch_client.spec.documents import Document
 
 COMMAND_LINE = "the command line"
 _LONGEST = 60

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from monarch_client.cli.output import dollars, duration, print_table
 from monarch_client.cli.terminal import complain, one_line, say, tell
 from monarch_client.cli.why import show_expected
-from monarch_client.wire.clusters import Plan
+
+if TYPE_CHECKING:
+    from monarch_client.wire.clusters import Plan
 
 PLAN_HEADERS = ["", "WHERE", "MACHINE", "CPUS", "MEMORY", "GPUS", "SPOT", "AN HOUR"]
 

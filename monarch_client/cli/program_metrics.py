@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,9 @@ from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import tell
-from monarch_client.wire.metrics import ProgramSeries
+
+if TYPE_CHECKING:
+    from monarch_client.wire.metrics import ProgramSeries
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,11 @@ def metrics(
     output: Output,
     **choice: Any,
 ) -> None:
-    """Show the metrics that a job's program reports, such as its loss."""
+    """Show the metrics that a job's program reports.
+
+    Of each name and rank: the last value, the lowest and the highest. Exits with 1 if there are
+    none.
+    """
     slug, context = session.project(project), click.get_current_context()
     found = session.client.program_metrics(slug, job_id, **choice)
     if not found.series:

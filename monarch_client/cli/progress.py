@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import click
 
 from monarch_client.cli.output import STATUS_COLORS, duration, local_day
 from monarch_client.cli.terminal import one_line, tell
-from monarch_client.wire.attempts import Attempt, Stage
-from monarch_client.wire.jobs import Job
+
+if TYPE_CHECKING:
+    from monarch_client.wire.attempts import Attempt, Stage
+    from monarch_client.wire.jobs import Job
 
 _MARKS = {"active": "▸", "done": "✓", "failed": "✗", "stopped": "■"}
 _ASCII_MARKS = {"active": ">", "done": "+", "failed": "x", "stopped": "-"}

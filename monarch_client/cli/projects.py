@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from monarch_client.cli import completion
@@ -9,7 +11,9 @@ from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, duration, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.wire.projects import Member, Project, ProjectLimits
+
+if TYPE_CHECKING:
+    from monarch_client.wire.projects import Member, Project, ProjectLimits
 
 ROLES = ("viewer", "member", "maintainer", "admin")
 PROJECT_COLUMNS = {

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from monarch_client.cli.output import Output, age, duration, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import tell
-from monarch_client.wire.queue import Amount, Place, Quota, Share, Turn
-from monarch_client.wire.timeline import TimelineJob, TimelineLane
+
+if TYPE_CHECKING:
+    from monarch_client.wire.queue import Amount, Place, Quota, Share, Turn
+    from monarch_client.wire.timeline import TimelineJob, TimelineLane
 
 _MOST_TURNS = 200
 _USD_PER_HOUR = "usd_per_hour"

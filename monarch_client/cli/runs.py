@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,9 @@ from monarch_client.cli.options import job_numbers, project_option
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
-from monarch_client.wire.runs import MOST_COMPARED, Comparison, HistoryRun, Run
+
+if TYPE_CHECKING:
+    from monarch_client.wire.runs import Comparison, HistoryRun, Run
 
 # Columns of metrics, unless they are named.
 _MOST_METRICS = 3
@@ -105,7 +108,10 @@ def history(
     limit: int,
     output: Output,
 ) -> None:
-    """List the runs of one name, newest first, with times, cost, code and metrics."""
+    """List the runs of one name, newest first.
+
+    A run is a job of this name: its times, cost, code and metrics.
+    """
     page = session.client.history(session.project(project), name, limit=limit)
     found = page.results
     if not found:
@@ -148,7 +154,12 @@ def compare(
     *,
     diff: bool,
 ) -> None:
-    """Compare two to six jobs: times, cost, specifications and metrics."""
+    """Compare two to six jobs.
+
+    It lists times, cost, metrics, and the fields of the specifications that differ.
+    """
+    from monarch_client.wire.runs import MOST_COMPARED  # noqa: PLC0415 - 30 ms
+
     numbers = list(dict.fromkeys(job_numbers(session, None, [name])[1][0] for name in names))
     if not _FEWEST_COMPARED <= len(numbers) <= MOST_COMPARED:
         raise click.UsageError(f"Name two to {MOST_COMPARED} different jobs.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import click
@@ -20,7 +20,9 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.wire.schedules import Schedule, ScheduleDetail, ScheduleRun
+
+if TYPE_CHECKING:
+    from monarch_client.wire.schedules import Schedule, ScheduleDetail, ScheduleRun
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,9 @@ from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
-from monarch_client.wire.projects import Secret
+
+if TYPE_CHECKING:
+    from monarch_client.wire.projects import Secret
 
 COLUMNS = {
     "NAME": lambda secret: secret.name,

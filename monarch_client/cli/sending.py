@@ -6,21 +6,23 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import yaml
 
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.jobs import COLUMNS
-from monarch_client.cli.output import Output
 from monarch_client.cli.own_values import COMMAND_LINE, command_words
-from monarch_client.cli.session import Session
 from monarch_client.cli.submission import Submission, given, show_held
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec.documents import Document, documents_in
 from monarch_client.spec.project_files import PORTAL_YAML, PYPROJECT, project_defaults
+
+if TYPE_CHECKING:
+    from monarch_client.cli.output import Output
+    from monarch_client.cli.session import Session
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 

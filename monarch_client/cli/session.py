@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
 from functools import cached_property
 from typing import Any
 
@@ -10,15 +10,20 @@ import click
 
 from monarch_client import rest
 from monarch_client.cli.terminal import tell
-from monarch_client.rest.config import Config, project_of, signed_in
+from monarch_client.rest.config import Config, load, project_of, signed_in
 
 
-@dataclass
 class Session:
     """Made once a command. `options` go to the client; tests put a transport there."""
 
-    config: Config
-    options: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, config: Config | None = None, options: dict[str, Any] | None = None) -> None:
+        self._given = config
+        self.options = options or {}
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration: by default that of the user, read when a command needs it."""
+        return self._given or load(os.environ)
 
     @cached_property
     def client(self) -> rest.PortalClient:

@@ -232,6 +232,3 @@ def project_limits(
     if not changes:
         raise click.UsageError("Give --max-duration, --max-idle, or both.")
     show_limits(slug, session.client.set_limits(slug, **changes))
-
-
-GROUPS = (pool, queue, quota, project)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from monarch_client.errors import SpecError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from monarch_client.errors import SpecError
 
 _SHOWN_AROUND = 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,9 @@ from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, tell
-from monarch_client.wire.stacks import ProcessStacks, StackDump
+
+if TYPE_CHECKING:
+    from monarch_client.wire.stacks import ProcessStacks, StackDump
 
 _ASK_AGAIN_S = 1.0
 # The portal itself waits for two minutes.

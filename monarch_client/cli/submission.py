@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,19 +12,21 @@ from monarch_client.cli.arrays import array_summary
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.folders import Folders, Sender, Travels
 from monarch_client.cli.follow import JobView
-from monarch_client.cli.output import Output
 from monarch_client.cli.own_values import OwnValues, misplaced, without_folders
 from monarch_client.cli.plans import show_plan
-from monarch_client.cli.session import Session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import ClientError, InvalidSpecErrors, SpecError
 from monarch_client.spec import JobSpec
-from monarch_client.spec.documents import Document
 from monarch_client.spec.project_files import NO_DEFAULTS, ProjectDefaults
 from monarch_client.spec.text_edits import set_key
-from monarch_client.wire.clusters import Plan
-from monarch_client.wire.jobs import Job
+
+if TYPE_CHECKING:
+    from monarch_client.cli.output import Output
+    from monarch_client.cli.session import Session
+    from monarch_client.spec.documents import Document
+    from monarch_client.wire.clusters import Plan
+    from monarch_client.wire.jobs import Job
 
 
 class Submission:

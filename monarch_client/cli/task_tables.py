@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monarch_client.cli.output import age, amount, print_table
 from monarch_client.cli.terminal import one_line, say, tell
-from monarch_client.wire.tasks import TaskContext, TaskContexts
+
+if TYPE_CHECKING:
+    from monarch_client.wire.tasks import TaskContext, TaskContexts
 
 # The page and REST have all of them.
 MOST_CONTEXTS, MOST_ROWS = 4, 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,9 @@ from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.submit import job_options
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.wire.templates import Template, TemplateDetail
+
+if TYPE_CHECKING:
+    from monarch_client.wire.templates import Template, TemplateDetail
 
 
 def _saved(template: Template) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,8 +15,10 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.task_tables import show_tasks
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import MissingError
-from monarch_client.wire.metrics import Host, HostGpu, Hosts
-from monarch_client.wire.tasks import TaskContexts
+
+if TYPE_CHECKING:
+    from monarch_client.wire.metrics import Host, HostGpu, Hosts
+    from monarch_client.wire.tasks import TaskContexts
 
 WATCH_S = 5.0
 
@@ -91,7 +93,10 @@ def top(
     watch: bool,
     output: Output,
 ) -> None:
-    """Show the load of a job's hosts: CPU, memory, GPUs, disk, network; and its tasks."""
+    """Show the load of a job's hosts, and its tasks.
+
+    The load is CPU, memory, GPUs, disk and network, now or as last reported.
+    """
     slug, context = session.project(project), click.get_current_context()
     try:
         while True:

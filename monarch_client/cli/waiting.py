@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
-from monarch_client import rest
 from monarch_client.cli.exit_codes import DETACHED, TIMED_OUT, exit_code_of
 from monarch_client.cli.options import jobs_argument, project_option
 from monarch_client.cli.progress import Progress
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from monarch_client import rest
 
 WAIT_POLL_S = 1.0
 
@@ -30,7 +33,10 @@ def wait_command(
     project: str | None,
     timeout_s: float | None,
 ) -> None:
-    """Wait until jobs have ended; the exit code is that of the first that did not succeed."""
+    """Wait until jobs have ended.
+
+    The exit code is that of the first job that did not succeed, else 0.
+    """
     slug = session.project(project)
     codes = [wait(session.client, slug, job_id, timeout_s) for job_id in job_ids]
     context.exit(next((code for code in codes if code), 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
-from monarch_client.wire.queue import Forecast, NamedJob, Waiting
+
+if TYPE_CHECKING:
+    from monarch_client.wire.queue import Forecast, NamedJob, Waiting
 
 _BASIS = {
     "bounds": "at the latest, if no job runs longer than its max_duration",

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import re
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from monarch_client.attaching.errors import AttachError
+from monarch_client.gateway.forward import Forward
 from monarch_client.gateway.node_stream import open_node_stream_async
 from monarch_client.runner.node_streams.messages import (
     DATA,
@@ -26,10 +25,7 @@ from monarch_client.runner.node_streams.messages import (
     receive,
 )
 
-_HOST = r"(\[[0-9a-fA-F:.]+\]|[^\[\]:]*)"
-_FORWARD = re.compile(rf"(?:{_HOST}:)?(\d+):{_HOST}:(\d+)")
-_LARGEST_PORT = 65535
-_LOOPBACK, _LOCALHOST = "127.0.0.1", "localhost"
+_LOOPBACK = "127.0.0.1"
 _BACKLOG = 64
 
 
@@ -37,34 +33,6 @@ class PortInUseError(AttachError):
     """A port of this machine that cannot be listened on."""
 
     code = "port_in_use"
-
-
-@dataclass(frozen=True)
-class Forward:
-    """A port here, and the host and port that the node connects to."""
-
-    bind: str
-    port: int
-    host: str
-    host_port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Forward:
-        """Parse PORT or [BIND:]PORT:HOST:PORT. ValueError."""
-        if text.isdecimal():
-            text = f"{text}:{_LOCALHOST}:{text}"
-        found = _FORWARD.fullmatch(text)
-        if found is None:
-            raise ValueError(text)
-        bind, port, host, host_port = found.groups()
-        forward = cls(_plain(bind), int(port), _plain(host) or _LOCALHOST, int(host_port))
-        if forward.port > _LARGEST_PORT or not 0 < forward.host_port <= _LARGEST_PORT:
-            raise ValueError(text)
-        return forward
-
-    def __str__(self) -> str:
-        bind = f"{self.bind}:" if self.bind else ""
-        return f"{bind}{self.port}:{self.host}:{self.host_port}"
 
 
 _Carry = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
@@ -207,9 +175,3 @@ class _Carried:
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
-
-
-def _plain(host: str | None) -> str:
-    """Return a host without the brackets of an IPv6 address; * is every address."""
-    text = (host or "").strip("[]")
-    return "0.0.0.0" if text == "*" else text  # noqa: S104 - the user asked for it

@@ -10,15 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from monarch_client import rest
 from monarch_client.errors import ClientError, NotSignedInError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class BadConfigError(ClientError):
@@ -44,6 +37,8 @@ class Config:
 
 def config_path() -> Path:
     """Return the path of the file that `mportal login` writes."""
+    import platformdirs  # noqa: PLC0415 - 15 ms, which help does without
+
     return platformdirs.user_config_path("mportal") / "config.toml"
 
 
@@ -102,10 +97,19 @@ def save(config: Config) -> Path:
 
 def _from_file(path: Path) -> Config:
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        values = _toml(path.read_text("utf-8"))
     except FileNotFoundError:
         return Config()
     except (OSError, ValueError) as error:
         raise BadConfigError(f"{path} cannot be read: {error}. Run `mportal login`.") from error
     known = {name: str(values[name]) for name in ("url", "token", "project") if name in values}
     return Config(**known)
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """Parse TOML. The parser is imported here: help does without."""
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415
+    else:
+        import tomli as tomllib  # noqa: PLC0415
+    return tomllib.loads(text)

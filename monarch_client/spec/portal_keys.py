@@ -11,11 +11,11 @@ from monarch_client.spec.durations import Duration
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.label_keys import LABELS_KEY, labels_are_sound
 from monarch_client.spec.log_policy_keys import LOG_POLICIES_KEY, names_are_used_once
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, Number, OneOf, Text, Whole
 from monarch_client.spec.tables import Key, Table, Tier
 
 MOST_NODES = 10_000
-LOWEST_PRIORITY, HIGHEST_PRIORITY = 0, 100
 DEFAULT_PORT = 22_222
 MOST_PORT = 65_000
 # The workers', and the two of the runners.

@@ -29,6 +29,11 @@ class JobOutcome:
         Meta(description="The changes that restore its labels: null removes one."),
     ] = None
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the portal refused the action for this job."""
+        return self.result == REFUSED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkResult:

@@ -6,11 +6,13 @@ has no log to lose.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from monarch_client.wire.jobs import Job
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from monarch_client.wire.jobs import Job
 
 
 class Asked(str, Enum):

@@ -17,7 +17,7 @@ from jobs.readers.job_filter import REASONS, moment_in
 from jobs.readers.job_pages import SORT_WORDS
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus
-from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.bulk import BULK_LIMIT
 
 

@@ -15,7 +15,7 @@ from jobs.api.base.schema import problems
 from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.api.jobs.job_views import JobView
 from jobs.permissions import require_prioritize
-from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.jobs import Job
 
 

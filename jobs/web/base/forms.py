@@ -14,7 +14,7 @@ from jobs.models.user import ZONE_LIMIT
 from jobs.statuses import CatchUpPolicy, HourFormat, OverlapPolicy, Role
 from monarch_client.spec.durations import seconds_in
 from monarch_client.spec.label_keys import changes_in
-from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 if TYPE_CHECKING:
     _SetPasswordForm = SetPasswordForm[User]

@@ -22,7 +22,7 @@ from jobs.readers.job_table import rows_by_number
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from monarch_client.spec.label_keys import changes_in
-from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.wire.bulk import BULK_LIMIT, DONE, REFUSED, UNCHANGED, JobOutcome
 from monarch_client.wire.consequences import Asked, consequences_of
 from monarch_client.wire.jobs import Job
@@ -180,7 +180,7 @@ def done(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         "project": project,
         "nav": "jobs",
         "wording": WORDINGS[action],
-        "outcomes": sorted(outcomes, key=lambda outcome: outcome.result != REFUSED),
+        "outcomes": sorted(outcomes, key=lambda outcome: not outcome.is_refused),
         "counts": counts,
         "back": _back(project, last["back"]),
         "back_query": last["back"],

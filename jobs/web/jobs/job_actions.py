@@ -31,7 +31,7 @@ from jobs.permissions import (
 from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.form_errors import accepted
 from jobs.web.base.forms import AnnotateForm, ExtendForm, PriorityForm
-from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 
 @require_POST

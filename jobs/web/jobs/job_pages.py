@@ -31,7 +31,7 @@ from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.life_picture import parts_of
 from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
 from monarch_client.runner.vocabulary.monarch_lines import OWN_LINE
-from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.spec.tpu import hosts_of_node
 from monarch_client.wire.attempts import Attempt, Stage
 from monarch_client.wire.jobs import Event

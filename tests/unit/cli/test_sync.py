@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.cli import sync as module
+from monarch_client.cli import code_sync as module
 from monarch_client.gateway.code_sync import SyncResult
 from monarch_client.sync.sending import OnProgress, SyncError, SyncProgress
 
