@@ -168,6 +168,7 @@ urlpatterns = [
         name="shared_template",
     ),
     path(f"{_PROJECT}/plan", plan_views.PlanView.as_view(), name="plan"),
+    path(f"{_PROJECT}/plan/batch", plan_views.PlanBatchView.as_view(), name="plan_batch"),
     path(f"{_PROJECT}/clusters", cluster_views.ClusterListView.as_view(), name="clusters"),
     path(
         f"{_PROJECT}/clusters/<name:cluster_name>/actions/down",

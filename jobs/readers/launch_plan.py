@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
@@ -27,10 +27,24 @@ log = logging.getLogger(__name__)
 NOTHING_FITS = "Nothing that could run this job was found."
 
 
-def plan_job(actor: Actor, project: Project, checked: Checked) -> wire.Plan:
+def plan_jobs(actor: Actor, project: Project, together: Sequence[Checked]) -> wire.Plans:
+    """Return the launch plans of specifications that are submitted together, as `plan_job` does."""
+    plans = [plan_job(actor, project, each, together) for each in together]
+    prices = [each.total_usd for each in plans if each.total_usd is not None]
+    return wire.Plans(
+        results=plans,
+        num_jobs=sum(each.num_jobs for each in plans),
+        total_usd=sum(prices, NOTHING) if len(prices) == len(plans) else None,
+    )
+
+
+def plan_job(
+    actor: Actor, project: Project, checked: Checked, together: Sequence[Checked] = ()
+) -> wire.Plan:
     """Return the launch plan of a checked specification; stores and starts nothing.
 
-    A problem of the backend is reported in the plan itself.
+    A problem of the backend is reported in the plan itself. `together` are the specifications of
+    its submit, some of which it may need.
     """
     plan, problem, is_pending = _ask(checked)
     ordered = sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
@@ -40,6 +54,7 @@ def plan_job(actor: Actor, project: Project, checked: Checked) -> wire.Plan:
     usd = None if price is None or limit_s is None else for_time(price, limit_s)
     num_jobs = number_of_jobs([checked.spec])
     return wire.Plan(
+        name=checked.spec.name,
         backend=checked.backend_name,
         candidates=candidates,
         chosen=next((each for each in candidates if each.is_chosen), None),
@@ -54,7 +69,7 @@ def plan_job(actor: Actor, project: Project, checked: Checked) -> wire.Plan:
         total_usd=None if usd is None else usd * num_jobs,
         defaults=default_values(project, checked),
         queue=checked.request.queue_name,
-        start=forecast_start(actor, project, checked),
+        start=forecast_start(actor, project, checked, together),
         warnings=list(_beyond_budget(checked.request.budget_usd, usd, limit_s)),
     )
 

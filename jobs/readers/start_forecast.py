@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jobs.admission.checked_spec import Checked
@@ -17,11 +18,20 @@ from monarch_client.spec.array_keys import count_of
 from monarch_client.wire.queue import Forecast
 
 
-def forecast_start(actor: Actor, project: Project, checked: Checked) -> Forecast:
-    """Plan the queue with the job of `checked` in it; of an array, report its first job."""
+def forecast_start(
+    actor: Actor, project: Project, checked: Checked, together: Sequence[Checked] = ()
+) -> Forecast:
+    """Plan the queue with the job of `checked` in it; of an array, report its first job.
+
+    `together` are the specifications of its submit. What needs one of them waits for it; the
+    others are planned as if each were submitted alone.
+    """
     if checked.spec.portal.hold:
         said = "It is held until `mportal release`, or its button, releases it."
         return forecast_of("held", WaitReason.HELD, said)
+    if siblings := [together[place].spec.name for place in checked.needs.siblings]:
+        said = f"It waits for {', '.join(siblings)}, submitted together with it."
+        return forecast_of("dependency", WaitReason.DEPENDENCY, said)
     if waits := _dependencies(checked):
         return forecast_of("dependency", waits["wait_reason"], waits["message"])
     block = checked.spec.portal

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from monarch_client.cli import completion
-from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.job_actions import each_of
 from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, age, dollars, output_options
-from monarch_client.cli.plans import show_plan
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.terminal import complain, one_line, say, tell
-from monarch_client.errors import InvalidSpecErrors
 
 if TYPE_CHECKING:
-    from monarch_client.wire.clusters import Cluster, Infra, Plan
+    from monarch_client.wire.clusters import Cluster, Infra
 
 
 def _status(cluster: Cluster) -> str:
@@ -117,26 +112,14 @@ def clusters_down(session: Session, *, names: tuple[str, ...], yes: bool) -> Non
 @project_option
 @output_options
 @pass_session
-@click.pass_context
-def plan(
-    context: click.Context, session: Session, *, file: str, project: str | None, output: Output
-) -> None:
-    """Show where a job would run and what it costs. Nothing is launched.
+def plan(session: Session, *, file: str, project: str | None, output: Output) -> None:
+    """Show where a job would run and what it costs. Nothing is uploaded or launched.
 
-    Folders of the job are uploaded, as by `mportal submit`.
+    It is `mportal submit --estimate-cost`, also for a file with several documents.
     """
-    with click.open_file(file, encoding="utf-8", errors="replace") as source:
-        text = source.read()
-    base = Path.cwd() if file == "-" else Path(file).parent
-    try:
-        made = _plan(session, text, base, project)
-    except InvalidSpecErrors as error:
-        for each in error.errors:
-            tell(excerpt(text, each, file))
-        context.exit(BAD_REQUEST)
-    output.one(made, lambda: show_plan(made), key="usd_per_hour")
-    if made.problem:
-        context.exit(PORTAL_TROUBLE)
+    from monarch_client.cli.sending import estimate_file  # noqa: PLC0415 - 300 ms
+
+    estimate_file(session, file, project=project, output=output)
 
 
 @click.command()
@@ -150,16 +133,6 @@ def infra(session: Session, *, output: Output) -> None:
             _show_place(place)
     else:
         output.rows(rows, {}, key="backend")
-
-
-def _plan(session: Session, text: str, base: Path, project: str | None) -> Plan:
-    from monarch_client.cli.folders import Sender  # noqa: PLC0415 - with JobSpec, 100 ms
-    from monarch_client.spec import JobSpec  # noqa: PLC0415
-
-    spec = JobSpec.parse(text, admin=True)
-    slug = project or spec.portal.project or session.project(None)
-    text = Sender(session.client, slug, base).send_all(text, spec)
-    return session.client.plan(slug, text)
 
 
 def _show_place(place: Infra) -> None:

@@ -11,7 +11,7 @@ from monarch_client.cli.terminal import complain, one_line, say, tell
 from monarch_client.cli.why import show_expected
 
 if TYPE_CHECKING:
-    from monarch_client.wire.clusters import Plan
+    from monarch_client.wire.clusters import Plan, Plans
 
 PLAN_HEADERS = ["", "WHERE", "MACHINE", "CPUS", "MEMORY", "GPUS", "SPOT", "AN HOUR"]
 
@@ -46,6 +46,16 @@ def show_plan(made: Plan) -> None:
     if made.start is not None:
         say(f"If submitted now, queue {made.queue}: {one_line(made.start.sentence)}")
         show_expected(made.start)
+
+
+def show_plans(made: Plans) -> None:
+    """Print the plan of each job that would be submitted, and what all of them cost."""
+    for plan in made.results:
+        say(click.style(f"{plan.name}:", bold=True))
+        show_plan(plan)
+        say("")
+    if made.total_usd is not None:
+        say(f"At most {dollars(made.total_usd)} in total, for {made.num_jobs:,} jobs.")
 
 
 def _show_cost(made: Plan) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import yaml
 
-from monarch_client.cli.exit_codes import BAD_REQUEST
+from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.jobs import COLUMNS
 from monarch_client.cli.own_values import COMMAND_LINE, command_words
+from monarch_client.cli.plans import show_plans
 from monarch_client.cli.submission import Submission, given, show_held
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import InvalidSpecErrors
@@ -23,6 +25,8 @@ from monarch_client.spec.project_files import PORTAL_YAML, PYPROJECT, project_de
 if TYPE_CHECKING:
     from monarch_client.cli.output import Output
     from monarch_client.cli.session import Session
+
+T = TypeVar("T")
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 
@@ -38,6 +42,13 @@ def submit_files(session: Session, **options: Any) -> None:
         for each in _submissions(session, source, is_verbose=is_verbose)
     ]
     send(session, submissions, **options)
+
+
+def estimate_file(session: Session, source: str, *, project: str | None, output: Output) -> None:
+    """Print the launch plans of the jobs of a file."""
+    submissions = list(_submissions(session, source, is_verbose=False))
+    unchanged: dict[str, Any] = {"name": None, "envs": {}, "hold": False}
+    _estimate(session, submissions, project=project, output=output, **unchanged)
 
 
 def submit_text(session: Session, text: str, source: str, **options: Any) -> None:
@@ -122,8 +133,7 @@ def send(
             submissions[0].plan_if_possible(**options)
     if is_estimate:
         options.pop("follow")
-        for submission in submissions:
-            submission.estimate(**options)
+        _estimate(session, submissions, **options)
     if is_dry or is_estimate:
         return
     if len(submissions) == 1:
@@ -156,26 +166,58 @@ def _make_all(
     **changes: Any,
 ) -> None:
     """Submit jobs together and print them."""
-    if follow or changes["name"]:
-        option = "--follow" if follow else "--name"
-        raise click.UsageError(f"{option} is for one job; here are {len(submissions)}.")
+    if follow:
+        raise click.UsageError(f"--follow is for one job; here are {len(submissions)}.")
+    prepare = partial(Submission.prepared, **changes)
+    jobs = _together(submissions, project, changes, prepare, session.client.submit_batch)
+    output.rows(jobs, COLUMNS)
+    show_held(jobs)
+
+
+def _estimate(
+    session: Session,
+    submissions: Sequence[Submission],
+    *,
+    project: str | None,
+    output: Output,
+    **changes: Any,
+) -> None:
+    """Print the launch plan of a job, or of all jobs that would be submitted together."""
+    if len(submissions) == 1:
+        submissions[0].estimate(project=project, output=output, **changes)
+        return
+    prepare = partial(Submission.prepared_for_plan, **changes)
+    plans = _together(submissions, project, changes, prepare, session.client.plan_batch)
+    output.one(plans, lambda: show_plans(plans), key="total_usd")
+    if any(each.problem for each in plans.results):
+        click.get_current_context().exit(PORTAL_TROUBLE)
+
+
+def _together(
+    submissions: Sequence[Submission],
+    project: str | None,
+    changes: Mapping[str, Any],
+    prepare: Callable[[Submission, str | None], tuple[str, str]],
+    request: Callable[[str, Sequence[str]], T],
+) -> T:
+    """Return the answer of `request` for all texts; show what is wrong with them, and exit."""
+    if changes["name"]:
+        raise click.UsageError(f"--name is for one job; here are {len(submissions)}.")
     exits = click.get_current_context().exit
     texts: list[str] = []
     slug = project
     for submission in submissions:
         try:
-            slug, text = submission.prepared(slug, **changes)
+            slug, text = prepare(submission, slug)
         except InvalidSpecErrors as error:
             submission.complain(error.errors)
             exits(BAD_REQUEST)
         texts.append(text)
     try:
-        jobs = session.client.submit_batch(str(slug), texts)
+        return request(str(slug), texts)
     except InvalidSpecErrors as error:
         for number, submission in enumerate(submissions):
             here = [each for each in error.errors if each.document == number]
             if here:
                 submission.complain(here)
-        exits(BAD_REQUEST)
-    output.rows(jobs, COLUMNS)
-    show_held(jobs)
+        return exits(BAD_REQUEST)

@@ -104,10 +104,8 @@ class Submission:
             tell(f"No launch plan: {error.message}")
 
     def _plan(self, project: str | None, **changes: Any) -> Plan:
-        """Request the launch plan; no folder is uploaded for it."""
-        spec = self._parsed(changes["envs"])
-        self._sent = without_folders(self._changed(spec, **changes), spec)
-        return self._session.client.plan(self._slug(project, spec), self._sent)
+        """Request the launch plan."""
+        return self._session.client.plan(*self.prepared_for_plan(project, **changes))
 
     def show_values(self, options: Mapping[str, Any]) -> None:
         """Print the values of the job and their files, if its folder has defaults."""
@@ -132,6 +130,12 @@ class Submission:
         sender = Sender(self._session.client, slug, self._base, is_verbose=self._is_verbose)
         self._sent = sender.send_all(text, spec)
         return slug, self._sent
+
+    def prepared_for_plan(self, project: str | None, **changes: Any) -> tuple[str, str]:
+        """Return the project and the text of the job; no folder is uploaded for a plan."""
+        spec = self._parsed(changes["envs"])
+        self._sent = without_folders(self._changed(spec, **changes), spec)
+        return self._slug(project, spec), self._sent
 
     def _slug(self, project: str | None, spec: JobSpec) -> str:
         return project or spec.portal.project or self._session.project(None)

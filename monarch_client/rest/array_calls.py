@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from monarch_client import wire
-from monarch_client.rest.bodies import rerun_body
+from monarch_client.rest.bodies import batch_body, rerun_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
 
@@ -29,7 +29,7 @@ class ArrayCalls:
         InvalidSpecErrors carries everything wrong with any of them, each with its `document`.
         """
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        body = {"specs": [each if isinstance(each, str) else dict(each) for each in specs]}
+        body = batch_body(specs)
         path = f"/projects/{project}/jobs/batch"
         answer = self.connection.request("POST", path, repeatable=True, json=body, headers=headers)
         return decode_page(wire.jobs.Job, answer).results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -14,6 +14,11 @@ def spec_body(
         own = {"Content-Type": "application/yaml", **(headers or {})}
         return {"content": spec.encode(), "headers": own}
     return {"json": {"spec": dict(spec)}, "headers": dict(headers or {})}
+
+
+def batch_body(specs: Sequence[str | Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the body of a request about several specifications."""
+    return {"specs": [each if isinstance(each, str) else dict(each) for each in specs]}
 
 
 def rerun_body(*, drop_deleted: bool) -> dict[str, bool] | None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from monarch_client import wire
-from monarch_client.rest.bodies import spec_body
+from monarch_client.rest.bodies import batch_body, spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
 
@@ -139,6 +139,22 @@ class MachineCalls:
             )
 
         return self._ask_until(ask, lambda plan: not plan.is_pending)
+
+    def plan_batch(
+        self, project: str, specs: Sequence[str | Mapping[str, Any]]
+    ) -> wire.clusters.Plans:
+        """Return the plans of jobs that would be submitted together, as `plan` does.
+
+        InvalidSpecErrors as from `submit_batch`.
+        """
+        body = batch_body(specs)
+
+        def ask() -> wire.clusters.Plans:
+            path = f"/projects/{project}/plan/batch"
+            answer = self.connection.request("POST", path, repeatable=True, json=body)
+            return decode(wire.clusters.Plans, answer)
+
+        return self._ask_until(ask, lambda plans: not any(e.is_pending for e in plans.results))
 
     def budget(self, project: str) -> wire.money.Budget:
         """Return the project's budget of this month, and what was spent of it."""

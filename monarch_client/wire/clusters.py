@@ -85,6 +85,7 @@ class DefaultValue:
 class Plan:
     """The machines of a job, or of each job of an array. While `is_pending`, request it again."""
 
+    name: Annotated[str, Meta(description="Of the job or array.")] = ""
     backend: str
     candidates: list[Candidate]
     chosen: Candidate | None
@@ -113,6 +114,18 @@ class Plan:
         Forecast | None,
         Meta(description="What the scheduler would do with it if it were submitted now."),
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plans:
+    """The plans of jobs that are submitted together, in their order."""
+
+    results: list[Plan]
+    num_jobs: Annotated[int, Meta(description="Those of arrays included.")]
+    total_usd: Annotated[
+        Usd | None,
+        Meta(description="Of all jobs, each for as long as it may run. Null: one is unknown."),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jobs.actions.jobs.submit import check_specs, submit_jobs
-from jobs.admission.checked_spec import Checked
+from jobs.actions.jobs.submit import check_spec, check_specs, submit_job, submit_jobs
+from jobs.admission.checked_spec import Checked, Source
 from jobs.errors import InvalidSpecError
 from jobs.models import Job, Project
 from jobs.permissions import Actor
 from monarch_client.errors import SpecError
+from monarch_client.spec import SpecCode
 from monarch_client.spec.documents import Document, documents_in
 
 
@@ -23,10 +24,40 @@ def submit_documents(
         return submit_jobs(actor, project, sources, idempotency_key=idempotency_key)
 
 
+def submit_document(
+    actor: Actor, project: Project, source: Source, *, idempotency_key: str | None = None
+) -> Job:
+    """Submit a source as `submit_job` does. InvalidSpecError, also if it is several."""
+    _refuse_several(source, "jobs/batch")
+    if isinstance(source, str):
+        return submit_documents(actor, project, source, idempotency_key=idempotency_key)[0]
+    return submit_job(actor, project, source, idempotency_key=idempotency_key)
+
+
+def check_document(actor: Actor, project: Project, source: Source) -> Checked:
+    """Check a source as `check_spec` does. InvalidSpecError, also if it is several."""
+    _refuse_several(source, "plan/batch")
+    if isinstance(source, str):
+        return check_documents(actor, project, source)[0]
+    return check_spec(actor, project, source)
+
+
 def check_documents(actor: Actor, project: Project, text: str) -> list[Checked]:
     """Check the documents in `text` as `check_specs` does. Errors name lines of the whole text."""
     with _sources_in(text) as sources:
         return check_specs(actor, project, sources)
+
+
+def _refuse_several(source: Source, batch: str) -> None:
+    documents = documents_in(source) if isinstance(source, str) else []
+    if len(documents) > 1:
+        message = (
+            f"This text has {len(documents)} specifications, separated by ---, and this request "
+            f"takes one. Send it to .../{batch}, which takes all or none."
+        )
+        line = documents[1].lines_before + 1
+        error = SpecError("", line, SpecCode.YAML_FEATURE.value, message)
+        raise InvalidSpecError(errors=[error.to_dict()])
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.hold import hold_job, release_job
 from jobs.actions.jobs.rerun import rerun_job
-from jobs.actions.jobs.submit import check_specs, submit_job
-from jobs.actions.jobs.submit_documents import check_documents
+from jobs.actions.jobs.submit import check_specs
+from jobs.actions.jobs.submit_documents import check_documents, submit_document
 from jobs.admission.checked_spec import Checked
 from jobs.api.base.answers import addressed, answer_with, page_with
 from jobs.api.base.authentication import WITH_DRIVERS
@@ -110,7 +110,7 @@ class JobListView(SpecView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Submit a job."""
-        job = submit_job(
+        job = submit_document(
             self.actor, self.project(), self.source(), idempotency_key=idempotency_key(request)
         )
         return self.answer(job.pk, HTTPStatus.CREATED)

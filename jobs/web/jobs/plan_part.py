@@ -1,4 +1,4 @@
-"""The plan beside the editor: where the job could run, for how much, and when."""
+"""The plans below the editor: where the jobs could run, for how much, and when."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from jobs.actions.jobs.submit_documents import check_documents
 from jobs.errors import InvalidSpecError
 from jobs.permissions import Actor, project_for
-from jobs.readers.launch_plan import plan_job
+from jobs.readers.launch_plan import plan_jobs
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.submit_page import edited_source
 from monarch_client.spec.difference import changed_lines
@@ -20,7 +20,7 @@ from monarch_client.spec.difference import changed_lines
 @require_POST
 @signed_in
 def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """Render the launch plan. While the backend works on it, the part requests itself again."""
+    """Render the launch plans. While a backend works on one, the part requests itself again."""
     source = request.POST.get("source", "").replace("\r\n", "\n")
     project = project_for(actor, slug)
     context: dict[str, Any] = {"project": project}
@@ -31,9 +31,8 @@ def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     except InvalidSpecError as error:
         context["errors"] = error.data.get("errors", [])
     else:
-        context["several"] = len(checked) > 1
-        if len(checked) == 1:
-            context["plan"] = plan_job(actor, project, checked[0])
+        plans = plan_jobs(actor, project, checked)
+        context |= {"plans": plans, "is_pending": any(each.is_pending for each in plans.results)}
         if before is not None:
             context |= {"earlier": earlier, "changes": changed_lines(before, source)}
     return render(request, "jobs/_plan.html", context)

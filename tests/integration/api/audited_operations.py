@@ -253,6 +253,7 @@ CHANGE_NOTHING = {
     ("post", "template_fill_in"),
     ("post", "validate"),
     ("post", "plan"),
+    ("post", "plan_batch"),
     ("post", "cloud_check"),
 }
 # A runner's reports are no actions of a user.

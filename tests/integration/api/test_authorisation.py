@@ -133,6 +133,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("put", "shared_template"): SIGNED_IN,  # and administrators alone: test_templates
     ("delete", "shared_template"): SIGNED_IN,
     ("post", "plan"): "member",
+    ("post", "plan_batch"): "member",
     ("get", "clusters"): "viewer",
     ("post", "cluster_down"): "maintainer",
     ("get", "all_clusters"): SIGNED_IN,
@@ -172,6 +173,7 @@ BODIES = {
     ("post", "jobs"): _SPEC,
     ("post", "validate"): _SPEC,
     ("post", "plan"): _SPEC,
+    ("post", "plan_batch"): {"specs": [{"run": "true"}]},
     ("post", "bulk"): {"action": "cancel", "jobs": [1]},
     ("put", "secret"): {"value": "x"},
 }

@@ -169,3 +169,41 @@ def test_the_plan_lists_the_same_values_for_a_specification_in_json(member):
     answer = member.post("/projects/rl/plan", {"spec": spec}, content_type="application/json")
     keys = {each["key"] for each in answer.json()["defaults"]}
     assert "portal.queue" in keys and not keys & {"num_nodes", "resources.infra"}
+
+
+TWO = "name: exp\n---\nname: a\nrun: ./a\n---\nrun: ./b\nportal: {max_duration: 2h}\n"
+
+
+def test_several_documents_are_planned_as_they_would_be_submitted_together(member, project, fake):
+    Project.objects.filter(pk=project.pk).update(max_duration_s=3600 * 20)
+    fake.set_price("1.00")
+    answer = member.post("/projects/rl/plan/batch", TWO, content_type="application/yaml")
+    assert answer.status_code == 200, answer.content
+    plans = answer.json()
+    first, second = plans["results"]
+    assert (first["name"], first["usd"], first["start"]["code"]) == ("a", "20.000000", "next")
+    assert (second["name"], second["usd"], second["start"]["code"]) == (
+        "exp-2", "2.000000", "dependency",
+    )  # fmt: skip
+    assert second["start"]["sentence"] == "It waits for a, submitted together with it."
+    assert (plans["num_jobs"], plans["total_usd"]) == (2, "22.000000")
+    listed = member.post("/projects/rl/plan/batch", {"specs": [SPEC, SPEC.replace("big", "b")]})
+    assert [each["name"] for each in listed.json()["results"]] == ["big", "b"]
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("path", ["jobs", "plan"])
+def test_a_request_for_one_job_names_the_one_for_several_documents(member, path):
+    answer = member.post(f"/projects/rl/{path}", TWO, content_type="application/yaml")
+    assert_problem(answer, 422, "invalid_spec")
+    [error] = answer.json()["errors"]
+    assert f"takes one. Send it to .../{path}/batch" in error["message"]
+    assert error["line"] == 5
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(("path", "status"), [("jobs", 201), ("plan", 200)])
+def test_a_header_above_one_document_is_no_second_specification(member, path, status):
+    text = "name: exp\n---\nrun: ./b\n"
+    answer = member.post(f"/projects/rl/{path}", text, content_type="application/yaml")
+    assert (answer.status_code, answer.json()["name"]) == (status, "exp")

@@ -229,6 +229,25 @@ def test_a_plan_shows_the_changes_and_who_comes_first(project, member):
     assert "Position 2 of 3 in the queue." in text
 
 
+def test_each_of_several_documents_has_its_plan_with_the_total_of_all(project, member):
+    Project.objects.filter(pk=project.pk).update(max_duration_s=7200)
+    source = "name: a\nrun: x\n---\nname: b\nrun: x\n"
+    response = member.post("/rl/jobs/plan", {"source": source})
+    text = text_of(response)
+    assert response.content.decode().count("<h3>") == 2
+    assert "It starts with the next scheduling pass" in text
+    assert "It waits for a, submitted together with it." in text
+    assert "At most $0 in total, for 2 jobs. They are submitted together, all or none." in text
+
+
+def test_two_clicks_submit_several_documents_once(project, member):
+    source = "name: a\nrun: x\n---\nname: b\nrun: x\n"
+    for _ in range(2):
+        response = member.post(PATH, {"source": source, "key": "k1"})
+        assert response["Location"] == "/rl/jobs"
+    assert [job.name for job in Job.objects.order_by("pk")] == ["a", "b"]
+
+
 def test_a_plan_is_made_also_when_the_earlier_job_is_gone(project, member):
     gone = make_job(project).pk
     Job.objects.all().delete()
