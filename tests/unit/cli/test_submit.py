@@ -325,26 +325,6 @@ def test_documents_of_a_file_run_in_order_and_files_do_not(mportal, portal, spec
     assert names == [("exp-1", None), ("exp-2", ["exp-1"]), ("hello", None)]
 
 
-def test_the_plans_of_several_documents_are_shown_with_their_total(mportal, portal, tmp_path):
-    two = tmp_path / "two.yaml"
-    two.write_text("name: a\nrun: echo\n---\nname: b\nrun: echo\n")
-    made = {"backend": "fake", "candidates": [], "chosen": None, "reasons": [], "problem": "",
-            "is_pending": False, "max_duration_s": 3600, "usd_per_hour": "1", "usd": "1.000000",
-            "total_usd": "1.000000"}  # fmt: skip
-    plans = {"results": [{**made, "name": name} for name in ("a", "b")], "num_jobs": 2}
-    portal.on("POST /projects/rl/plan/batch", ok({**plans, "total_usd": "2.000000"}))
-    for command in (["plan", str(two)], ["submit", "--estimate-cost", str(two)]):
-        result = mportal(*command)
-        assert result.exit_code == 0, result.output
-        assert result.stdout.startswith("a:\n") and "\nb:\n" in result.stdout
-        assert "At most $2.00 in total, for 2 jobs." in result.stdout
-    sent_texts = json.loads(portal.seen("POST /projects/rl/plan/batch")[0].content)["specs"]
-    assert [yaml.safe_load(text).get("portal") for text in sent_texts] == [
-        None, {"depends_on": ["a"]},
-    ]  # fmt: skip
-    assert mportal("plan", str(two), "-q").stdout == "2.000000\n"
-
-
 def test_errors_of_several_are_shown_where_they_stand(mportal, portal, spec, tmp_path):
     two = tmp_path / "two.yaml"
     two.write_text("name: a\nrun: echo\n---\nname: b\nrun: echo\nportal: {depends_on: [x]}\n")
@@ -398,19 +378,3 @@ def test_an_array_is_shown_as_one(mportal, portal, spec):
     portal.on("GET /projects/rl/arrays/7", ok(array_json()))
     reported = "Array 7 (ppo), 2 jobs, 1 at once: 2 QUEUED\nhttp://portal/rl/arrays/7\n"
     assert mportal("submit", str(spec)).stdout == reported
-
-
-def test_the_plan_of_an_array_shows_its_size_its_total_cost_and_the_values_of_the_portal(
-    mportal, portal
-):
-    plan = {"backend": "fake", "candidates": [], "chosen": None, "reasons": [], "problem": "",
-            "is_pending": False, "max_duration_s": 3600, "usd_per_hour": "2.0", "usd": "2.0",
-            "summary": "1 node, array of 12 jobs, 4 at a time", "num_jobs": 12,
-            "total_usd": "24.0", "defaults": [{"key": "portal.max_duration", "value": "1 h",
-            "source": "limit of project rl"}]}  # fmt: skip
-    portal.on("POST /projects/rl/plan", ok(plan))
-    out = mportal("run", "--dry-run", "x").stdout
-    assert "1 node, array of 12 jobs, 4 at a time." in out
-    assert "At most $2.00 for each job" in out and "At most $24.00 in total." in out
-    [row] = [line for line in out.splitlines() if "portal.max_duration" in line]
-    assert row.split(maxsplit=1)[1].split() == ["1", "h", "limit", "of", "project", "rl"]
