@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from jobs.web.jobs.charts import BOTTOM, COLORS, LEFT, RIGHT, TOP, Tick
+from jobs.web.jobs.chart_scale import Scale, scale_of, smoothed
+from jobs.web.jobs.charts import COLORS, LEFT, RIGHT, Tick
 
 # More lines than these have no names of their own.
 MOST_NAMED = 8
 _LEAST_GAP_S = 60.0
-_MARGIN = 0.05
+# Smaller numbers of an axis are written with a power of ten.
+_LEAST_PLAIN = 0.001
 
 Words = Callable[[float | None], str]
 
@@ -42,12 +44,24 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Style:
+    """The style of lines. `smoothing`: the weight of earlier values, from 0 to below 1."""
+
+    smoothing: float = 0.0
+    is_log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChartLine:
-    """The line of one series. `marked`: its value at the marked moment."""
+    """The line of one series. `marked`: its value at the marked moment.
+
+    `faint`: its values before they were smoothed.
+    """
 
     name: str
     color: int
     segments: list[str]
+    faint: list[str]
     now: str
     marked: str
 
@@ -63,6 +77,7 @@ class LineChart:
     window: Window
     mark: float | None
     summary: str
+    is_log: bool
 
     @property
     def named(self) -> list[ChartLine]:
@@ -97,32 +112,70 @@ def window_of(series: Sequence[LineSeries]) -> Window | None:
     return Window(min(ends), max(ends)) if ends else None
 
 
+def within(series: LineSeries, window: Window) -> LineSeries:
+    """Return the part of a series that a window shows."""
+    pairs = zip(series.xs, series.values, strict=True)
+    shown = [(x, value) for x, value in pairs if window.low <= x <= window.high]
+    return replace(series, xs=[x for x, _ in shown], values=[value for _, value in shown])
+
+
 def line_chart(
-    kind: Kind, series: Sequence[LineSeries], window: Window, at: float | None = None
+    kind: Kind,
+    series: Sequence[LineSeries],
+    window: Window,
+    at: float | None = None,
+    style: Style = Style(),
 ) -> LineChart | None:
     """Return the chart of a value; None if no series has one."""
     known = [each for each in series if any(value is not None for value in each.values)]
     if not known:
         return None
     values = [value for each in known for value in each.values if value is not None]
-    low, high = (0.0, kind.top) if kind.top else _axis(min(values), max(values))
-    if kind.of_host or kind.from_zero:
-        low = 0.0
-    is_marked = at is not None and window.low <= at <= window.high
-    lines = [
-        ChartLine(
-            name=each.name,
-            color=each.number % COLORS,
-            segments=_segments(each, window, low, high, breaks=kind.of_host),
-            now=kind.say(_last(each.values)),
-            marked=kind.say(_at(each, at)) if at is not None and is_marked else "",
-        )
-        for each in known
-    ]
-    rows = [Tick(_y(value, low, high), kind.say(value)) for value in (low, (low + high) / 2, high)]
-    mark = window.x(at) if at is not None and is_marked else None
-    summary = _summary(kind, known, values)
-    return LineChart(kind.title, kind.of_lines, lines, rows, window, mark, summary)
+    scale = _scale(kind, values, style)
+    mark = at if at is not None and window.low <= at <= window.high else None
+    return LineChart(
+        title=kind.title,
+        of_lines=kind.of_lines,
+        lines=[_line(kind, each, _Frame(window, scale, mark), style) for each in known],
+        rows=scale.rows(axis_number if kind.say is number else kind.say),
+        window=window,
+        mark=None if mark is None else window.x(mark),
+        summary=_summary(kind, known, values),
+        is_log=scale.is_log,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The axes of a chart and the marked moment, if it is in the window."""
+
+    window: Window
+    scale: Scale
+    mark: float | None
+
+
+def _scale(kind: Kind, values: Sequence[float], style: Style) -> Scale:
+    if kind.top:
+        return Scale(0.0, kind.top)
+    from_zero = kind.of_host or kind.from_zero
+    scale = scale_of(values, is_log=style.is_log and not from_zero)
+    return Scale(0.0, scale.high) if from_zero else scale
+
+
+def _line(kind: Kind, series: LineSeries, frame: _Frame, style: Style) -> ChartLine:
+    raw = _segments(series, series.values, frame, breaks=kind.of_host)
+    smooth = raw
+    if style.smoothing:
+        values = smoothed(series.values, style.smoothing)
+        smooth = _segments(series, values, frame, breaks=kind.of_host)
+    return ChartLine(
+        name=series.name,
+        color=series.number % COLORS,
+        segments=smooth,
+        faint=raw if style.smoothing else [],
+        now=kind.say(_last(series.values)),
+        marked="" if frame.mark is None else kind.say(_at(series, frame.mark)),
+    )
 
 
 def number(value: float | None) -> str:
@@ -130,32 +183,28 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _axis(lowest: float, highest: float) -> tuple[float, float]:
-    margin = (highest - lowest) * _MARGIN or abs(highest) * _MARGIN or 1.0
-    low = lowest - margin
-    # What is never negative has no axis below 0.
-    return (max(0.0, low) if lowest >= 0 else low), highest + margin
-
-
-def _y(value: float, low: float, high: float) -> float:
-    part = min(1.0, max(0.0, (value - low) / (high - low)))
-    return round(BOTTOM - (BOTTOM - TOP) * part, 1)
+def axis_number(value: float | None) -> str:
+    """Format a value of an axis in at most eight characters, so that it fits beside its chart."""
+    if not value or abs(value) >= _LEAST_PLAIN:
+        return number(None if value is None else float(f"{value:.3g}"))
+    digits, _, power = f"{value:.2e}".partition("e")
+    return f"{float(digits):g}e{int(power)}"
 
 
 def _segments(
-    series: LineSeries, window: Window, low: float, high: float, *, breaks: bool
+    series: LineSeries, values: Sequence[float | None], frame: _Frame, *, breaks: bool
 ) -> list[str]:
     steps = [after - before for before, after in pairwise(series.xs)]
     gap = max(_LEAST_GAP_S, 4 * median(steps)) if breaks and steps else None
     segments: list[list[str]] = []
     last: float | None = None
-    for x, value in zip(series.xs, series.values, strict=True):
+    for x, value in zip(series.xs, values, strict=True):
         if value is None:
             last = None
             continue
         if last is None or (gap is not None and x - last > gap):
             segments.append([])
-        segments[-1].append(f"{window.x(x):g},{_y(value, low, high):g}")
+        segments[-1].append(f"{frame.window.x(x):g},{frame.scale.y(value):g}")
         last = x
     # A lonely point is drawn as a dot: a line from it to itself.
     return [" ".join(points if len(points) > 1 else points * 2) for points in segments]

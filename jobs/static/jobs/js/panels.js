@@ -1,11 +1,11 @@
-// Tabs of a job that are fetched while they are visible and the attempt runs: at a fixed interval,
-// and when the job changes.
+// Tabs of a job, and compared runs, that are fetched while they are visible and an attempt runs: at
+// a fixed interval, and when the job changes.
 // A panel names its address and its part.
 import { morphParts } from "./morph.js";
 
 const PACE_MS = 5000;
 
-for (const panel of document.querySelectorAll("[role=tabpanel][data-source]")) keepFresh(panel);
+for (const panel of document.querySelectorAll("[data-source][data-part]")) keepFresh(panel);
 
 function keepFresh(panel) {
   let asked = null;

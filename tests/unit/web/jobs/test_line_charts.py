@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from jobs.web.jobs.charts import BOTTOM, LEFT, RIGHT, TOP
-from jobs.web.jobs.line_charts import Kind, Window, line_chart, number, rank_series, window_of
+from jobs.web.jobs.line_charts import (
+    Kind,
+    Window,
+    axis_number,
+    line_chart,
+    number,
+    rank_series,
+    window_of,
+    within,
+)
 
 LOSS = Kind("loss", number)
 
@@ -44,3 +53,14 @@ def test_the_marked_moment_has_the_last_value_before_it():
 def test_there_is_no_chart_without_a_value():
     assert line_chart(LOSS, [rank_series(0, [1], [None])], Window(0, 1)) is None
     assert window_of([rank_series(0, [], [])]) is None
+
+
+def test_every_number_of_an_axis_fits_beside_its_chart():
+    shown = [axis_number(value) for value in (0.0, 0.000105, 0.0079268, -0.0000123, 8.227, 123456)]
+    assert shown == ["0", "1.05e-4", "0.00793", "-1.23e-5", "8.23", "1.23e+05"]
+    assert max(len(text) for text in shown) <= 8
+
+
+def test_a_part_of_a_series_has_the_points_of_its_window_only():
+    series = rank_series(3, [0, 10, 20, 30], [1.0, None, 3.0, 4.0])
+    assert within(series, Window(10, 20)) == rank_series(3, [10, 20], [None, 3.0])
