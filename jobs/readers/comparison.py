@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jobs.errors import NotFoundError
 from jobs.models import GpuUse, Job, ProgramSeries, Project
 from jobs.permissions import Actor, projects_of
 from jobs.policies.gpu_use import columns_of as gpu_columns_of
-from jobs.policies.program_metrics import columns_of, joined, thinned
+from jobs.policies.program_metrics import columns_of, joined, thinned, within
 from jobs.readers.job_table import Rights
 from jobs.readers.runs import MOST_METRICS, runs_of
 from monarch_client.spec.difference import changed_lines, differing_values
@@ -23,11 +25,39 @@ MOST_POINTS = 20_000
 MOST_ATTEMPTS = 4
 
 
+@dataclass(frozen=True, slots=True)
+class SeriesWindow:
+    """A window of steps, or of seconds since the start of each run."""
+
+    low: float
+    high: float
+    by_step: bool
+
+    def ends(self, begin: float) -> tuple[float, float]:
+        """Return the ends for a run that began at `begin`, in seconds since 1970.
+
+        Clocks of nodes may be behind the portal's: what they report earlier belongs to the start.
+        """
+        if self.by_step:
+            return self.low, self.high
+        return (begin + self.low if self.low > 0 else -math.inf), begin + self.high
+
+
+def begin_of(run: wire.Run) -> float:
+    """Return when a run started, or was submitted, in seconds since 1970."""
+    return (run.job.started_at or run.job.created_at).timestamp()
+
+
 def comparison(
-    actor: Actor, numbers: Sequence[int], *, points: int = MOST_POINTS
+    actor: Actor,
+    numbers: Sequence[int],
+    *,
+    points: int = MOST_POINTS,
+    window: SeriesWindow | None = None,
 ) -> wire.Comparison:
     """Return the jobs with these numbers, of any projects, in this order.
 
+    Their series have at most `points` together, of the window if there is one.
     NotFoundError: the actor cannot see one of them.
     """
     jobs = Job.objects.filter(pk__in=numbers, project__in=projects_of(actor))
@@ -50,13 +80,17 @@ def comparison(
             wire.SpecChanges(job=job.pk, lines=changed_lines(shown[0].spec_source, job.spec_source))
             for job in shown[1:]
         ],
-        series=_series_of(numbers, points),
+        series=_series_of([runs[number] for number in numbers], points, window),
         gpu_use=_gpu_use_of(numbers),
     )
 
 
-def _series_of(numbers: Sequence[int], points: int) -> list[wire.RunSeries]:
+def _series_of(
+    runs: Sequence[wire.Run], points: int, window: SeriesWindow | None
+) -> list[wire.RunSeries]:
     """Return the histories of all metrics, by name and in the order of the runs."""
+    begins = {run.job.id: begin_of(run) for run in runs}
+    numbers = list(begins)
     lowest = ProgramSeries.objects.filter(attempt__job__in=numbers)
     lowest = lowest.order_by("attempt__job", "name", "-attempt__number", "rank")
     lowest = lowest.distinct("attempt__job", "name", "attempt__number")
@@ -72,15 +106,14 @@ def _series_of(numbers: Sequence[int], points: int) -> list[wire.RunSeries]:
     }
     rows = ProgramSeries.objects.in_bulk([key for each in wanted.values() for key in each])
     most = points // max(1, len(wanted))
-    return [
-        wire.RunSeries(job=job, name=name, **_columns([rows[key] for key in reversed(each)], most))
-        for (name, job), each in wanted.items()
-    ]
-
-
-def _columns(attempts: Sequence[ProgramSeries], most: int) -> dict[str, list[Any]]:
-    whole = joined([[*row.old, *row.recent] for row in attempts])
-    return columns_of(thinned(whole, most))
+    found = []
+    for (name, job), each in wanted.items():
+        history = joined([[*rows[key].old, *rows[key].recent] for key in reversed(each)])
+        if window:
+            history = within(history, *window.ends(begins[job]), by_step=window.by_step)
+        columns: dict[str, Any] = columns_of(thinned(history, most))
+        found.append(wire.RunSeries(job=job, name=name, **columns))
+    return found
 
 
 def _gpu_use_of(numbers: Sequence[int]) -> list[wire_metrics.GpuUseSeries | None]:

@@ -130,6 +130,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "history_live"): "viewer",
     ("get", "compare"): "viewer",
     ("post", "compare"): "viewer",
+    ("get", "compare_live"): "viewer",
+    ("get", "compare_csv"): "viewer",
     ("post", "bulk"): "member",
     ("get", "bulk_done"): "viewer",
     ("post", "save_view"): "member",
