@@ -154,7 +154,10 @@ def _jobs(project: Project, user: User, count: int) -> Iterator[Any]:
 
 def _with_attempts(rows: list[Any]) -> None:
     """Create the attempts, clusters and GPU use of jobs that started."""
-    from jobs.models import Attempt, Cluster, GpuUse  # noqa: PLC0415
+    from django.db import transaction  # noqa: PLC0415
+
+    from jobs.actions.clusters.settle import settle  # noqa: PLC0415
+    from jobs.models import Attempt, Cluster, GpuUse, SettledUse  # noqa: PLC0415
 
     started = [row for row in rows if row.started_at is not None]
     clusters = Cluster.objects.bulk_create(
@@ -187,6 +190,8 @@ def _with_attempts(rows: list[Any]) -> None:
         )
         for row, cluster in zip(started, clusters, strict=True)
     )
+    with transaction.atomic():
+        settle([row.cluster_id or 0 for row in attempts])
     running = [row for row in attempts if row.ended_at is None]
     GpuUse.objects.bulk_create(
         GpuUse(
@@ -203,6 +208,7 @@ def _with_attempts(rows: list[Any]) -> None:
         Cluster.objects.filter(pk__in=over).update(
             status="UP", is_reusable=True, idle_since=running[0].created_at, gone_at=None
         )
+        SettledUse.objects.filter(pk__in=over).delete()
 
 
 def measure(browser: Client, name: str, path: str) -> None:

@@ -38,6 +38,7 @@ from jobs.models.quota import Quota
 from jobs.models.saved_view import SavedView
 from jobs.models.schedule import Schedule
 from jobs.models.schedule_run import ScheduleRun
+from jobs.models.settled_use import SettledUse
 from jobs.models.sign_in_link import SignInLink
 from jobs.models.stack_dump import StackDump
 from jobs.models.stray_cluster import StrayCluster
@@ -88,6 +89,7 @@ __all__ = [
     "SavedView",
     "Schedule",
     "ScheduleRun",
+    "SettledUse",
     "SignInLink",
     "StackDump",
     "StrayCluster",

@@ -223,7 +223,7 @@ def _whose(by: UsageBy, piece: _Piece) -> tuple[str, str]:
 def _rows(sums: dict[str, _Sum], by: UsageBy, settled: SettledUsage) -> list[UsageRow]:
     if by == UsageBy.DAY:
         return [total.row(key) for key, total in sums.items()]
-    dearest = sorted(sums.items(), key=lambda each: (-each[1].usd, -each[1].node_hours, each[0]))
+    dearest = sorted(sums.items(), key=_place)
     rows = [total.row(key) for key, total in dearest[:MOST_ROWS]]
     count, rest = _unlisted_jobs(settled) if by == UsageBy.JOB else (0, _Sum())
     for _, each in dearest[MOST_ROWS:]:
@@ -233,6 +233,12 @@ def _rows(sums: dict[str, _Sum], by: UsageBy, settled: SettledUsage) -> list[Usa
         rest.name = f"{count} others"
         rows.append(rest.row("others"))
     return rows
+
+
+def _place(each: tuple[str, _Sum]) -> tuple[Decimal, float, int, str]:
+    """Return the sort key of a row: the most first, of equal ones the job of the lowest number."""
+    key, total = each
+    return (-total.usd, -total.node_hours, len(key), key)
 
 
 def _unlisted_jobs(settled: SettledUsage) -> tuple[int, _Sum]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Prefetch, Q
 
+from jobs.actions.clusters.settle import settle
 from jobs.backends import registry
 from jobs.backends.base import Bill, ClusterKeeper
 from jobs.background.exclusive import LockSpace, exclusive
@@ -84,6 +85,13 @@ def _ask(backend: ClusterKeeper, cluster: Cluster) -> None:
 
 @transaction.atomic
 def _store(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
+    """Store a bill, and the final cost of a terminated cluster."""
+    _divide(cluster, bill, asked_at)
+    if cluster.gone_at is not None:
+        settle([cluster.pk])
+
+
+def _divide(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
     """Divide a bill among the attempts, unless the cluster ended since its row was read.
 
     Then it is billed again: the row that was read is too old for the last bill.

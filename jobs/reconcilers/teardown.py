@@ -6,6 +6,7 @@ import logging
 
 from django.db import transaction
 
+from jobs.actions.clusters.settle import settle
 from jobs.backends import registry
 from jobs.background.exclusive import LockSpace, exclusive
 from jobs.background.hints import wake_on_commit
@@ -68,6 +69,7 @@ def _begin(cluster: Cluster) -> None:
 def _end(cluster: Cluster) -> None:
     now = clock.now()
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE, gone_at=now)
+    settle([cluster.pk])
     # Specifications of jobs may be long.
     attempts = cluster.attempts.select_related("job").only("cluster", "job__status", "job__project")
     stages = AttemptStage.objects.filter(attempt__in=list(attempts), name=StageName.TEARDOWN)

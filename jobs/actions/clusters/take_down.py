@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from jobs.actions.clusters.settle import settle
 from jobs.actions.jobs.history import note_action, record_note
 from jobs.audit.record import record
 from jobs.background.hints import wake_on_commit
@@ -54,6 +55,7 @@ def take_down_again(cluster: Cluster, gone_before: datetime) -> bool:
         pk=cluster.pk, status=ClusterStatus.GONE, gone_at__lt=gone_before
     ).update(status=ClusterStatus.STOPPING, release_requested_at=clock.now(), gone_at=None)
     if back:
+        settle([cluster.pk])
         _note(cluster, f"{cluster.name} was there again after its end; it is taken down.")
         wake_on_commit("teardown", cluster.pk)
     return bool(back)

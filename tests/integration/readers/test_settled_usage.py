@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from importlib import import_module
 from random import Random
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.db.models import QuerySet
 
-from jobs.models import Attempt, Cluster, Project, User
+from jobs.actions.clusters.settle import settle
+from jobs.actions.clusters.take_down import take_down_again
+from jobs.actions.jobs.delete import delete_job
+from jobs.backends.base import Bill
+from jobs.models import Attempt, Cluster, Project, SettledUse, User
 from jobs.permissions import Actor
 from jobs.readers.settled_usage import SettledUsage
 from jobs.readers.usage import usages
+from jobs.reconcilers import billing
 from jobs.spending import there_between
 from jobs.statuses import ClusterStatus, JobStatus, UsageBy
 from monarch_client.wire.money import Usage
@@ -34,19 +43,43 @@ RESOURCES = [
 BYS = [UsageBy.DAY, UsageBy.USER, UsageBy.JOB]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_sums_of_the_database_are_those_of_a_division(seed, time_machine, monkeypatch):
     time_machine.move_to(NOW, tick=False)
     monkeypatch.setattr("jobs.readers.usage.MOST_ROWS", 6)
     project, random, actor = make_project(), Random(seed), Actor(make_user(is_superuser=True))
     people = [make_user() for _ in range(3)]
-    for _ in range(20):
-        _add_cluster(project, people, random)
+    for _ in range(30):
+        _live_on(_add_cluster(project, people, random), actor, random)
+    assert SettledUse.objects.count() > 3
     first, last = date(2026, 11, 1), date(2026, 11, 30)
     found = usages(actor, project, first, last, BYS)
     monkeypatch.setattr("jobs.readers.usage.settled_usage", _divide_all)
     for one, other in zip(found, usages(actor, project, first, last, BYS), strict=True):
         assert _comparable(one) == _comparable(other)
+
+
+def test_a_migration_stores_the_costs_that_the_end_of_a_cluster_would_have_stored(time_machine):
+    time_machine.move_to(NOW, tick=False)
+    project, people, random = make_project(), [make_user()], Random(7)
+    for _ in range(30):
+        _add_cluster(project, people, random)
+    settle(list(Cluster.objects.values_list("pk", flat=True)))
+    stored = _stored()
+    SettledUse.objects.all().delete()
+    with connection.schema_editor() as editor:
+        import_module("jobs.migrations.0050_settled_use").fill_in(None, editor)
+    assert stored and _stored() == stored
+
+
+def test_a_cluster_whose_job_another_transaction_may_delete_is_divided(monkeypatch):
+    attempt = make_attempt(make_job(status=JobStatus.SUCCEEDED))
+    _end(attempt)
+    monkeypatch.setattr(
+        QuerySet, "select_for_update", lambda rows, *, skip_locked, **_: rows.none()
+    )
+    settle([attempt.cluster_id or 0])
+    assert not SettledUse.objects.exists()
 
 
 def test_the_gpus_of_others_are_unknown_if_those_of_one_are(time_machine, monkeypatch):
@@ -55,13 +88,9 @@ def test_the_gpus_of_others_are_unknown_if_those_of_one_are(time_machine, monkey
     project, actor = make_project(), Actor(make_user(is_superuser=True))
     for usd, resources in ((9, {}), (2, RESOURCES[-1]), (1, {})):
         job = make_job(project, spec={"run": "", "resources": resources})
-        Cluster.objects.filter(pk=make_attempt(job).cluster_id).update(
-            status=ClusterStatus.GONE,
-            created_at=NOW - timedelta(hours=1),
-            gone_at=NOW - timedelta(minutes=1),
-            billed_at=NOW,
-            usd=usd,
-        )
+        attempt = make_attempt(job)
+        _end(attempt, usd=usd)
+        settle([attempt.cluster_id or 0])
     [found] = usages(actor, project, NOW.date(), NOW.date(), [UsageBy.JOB])
     assert [(row.name, row.usd, row.gpu_hours) for row in found.rows] == [
         ("hello", Decimal(9), 0.0),
@@ -77,7 +106,34 @@ def _divide_all(
     return SettledUsage(to_divide=list(there.values_list("pk", flat=True)))
 
 
-def _add_cluster(project: Project, people: list[User], random: Random) -> None:
+def _end(attempt: Attempt, **changes: Any) -> None:
+    """Terminate the attempt's cluster, whose last bill has arrived."""
+    begun, gone = NOW - timedelta(hours=1), NOW - timedelta(minutes=1)
+    changes |= {"status": ClusterStatus.GONE, "billed_at": NOW}
+    Cluster.objects.filter(pk=attempt.cluster_id).update(created_at=begun, gone_at=gone, **changes)
+
+
+def _stored() -> list[tuple[Any, ...]]:
+    rows = SettledUse.objects.order_by("pk").values_list()
+    return [(*row[:-1], pytest.approx(row[-1])) for row in rows]
+
+
+def _live_on(attempt: Attempt, actor: Actor, random: Random) -> None:
+    """Let some of what may happen to a cluster after its end happen."""
+    cluster = Cluster.objects.get(pk=attempt.cluster_id)
+    settle([cluster.pk])
+    if random.random() < 0.3:
+        usd = Decimal(random.randint(0, 10**8)) / 10**6
+        bill = Bill(usd, random.choice([0.0, 3600.0]))
+        asked_at = max(NOW, cluster.billed_at or NOW)
+        billing._store(cluster, random.choice([None, bill]), asked_at)
+    if random.random() < 0.1:
+        take_down_again(cluster, NOW + timedelta(hours=1))
+    elif random.random() < 0.2 and cluster.status == ClusterStatus.GONE:
+        delete_job(actor, attempt.job)
+
+
+def _add_cluster(project: Project, people: list[User], random: Random) -> Attempt:
     """Create a cluster, most often of one job and with its last bill."""
     spec = {"run": "", "resources": random.choice(RESOURCES)}
     job = make_job(
@@ -104,6 +160,7 @@ def _add_cluster(project: Project, people: list[User], random: Random) -> None:
         usd_per_hour=random.choice([None, Decimal("19.90")]),
         is_reusable=random.random() < 0.1,
     )
+    return attempt
 
 
 def _comparable(usage: Usage) -> list[object]:

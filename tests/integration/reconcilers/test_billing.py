@@ -15,7 +15,7 @@ from jobs.backends import registry
 from jobs.backends.base import Bill
 from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError, StillLookingError
-from jobs.models import Attempt, Cluster
+from jobs.models import Attempt, Cluster, SettledUse
 from jobs.permissions import Actor
 from jobs.readers.job_page import job_page
 from jobs.reconcilers import billing
@@ -86,6 +86,33 @@ def test_what_an_attempt_has_cost_in_the_end_is_what_its_backend_reports(
     assert (page.job.usd, page.attempts[0].usd) == (reported.usd, reported.usd)
     # The bill is final.
     assert bill(10 * MINUTE) == []
+
+
+@pytest.mark.parametrize("has_price", [True, False])
+def test_the_cost_of_a_cluster_settles_when_nothing_of_it_is_estimated(
+    fake, submitted, tick, bill, time_machine, has_price
+):
+    # Far from midnight: a cluster of two days is divided.
+    time_machine.move_to(timezone.now().replace(hour=12) + timedelta(days=1))
+    fake.set_price("3.60")
+    tick()
+    push(fake, submitted)
+    tick()
+    bill(10 * MINUTE)
+    if not has_price:
+        Cluster.objects.update(usd_per_hour=None)
+    cluster = Cluster.objects.get()
+    assert not SettledUse.objects.exists()
+    fake.finish(cluster.name)
+    push(fake, submitted)
+    for _ in range(3):
+        tick()
+    assert SettledUse.objects.exists() != has_price
+    bill(2 * billing.SETTLED_AFTER)
+    cluster.refresh_from_db()
+    settled = SettledUse.objects.get(cluster=cluster)
+    assert settled.micro_usd == (cluster.usd or 0) * 1_000_000
+    assert (settled.job, settled.user) == (submitted, submitted.submitted_by)
 
 
 def test_a_cluster_is_billed_once_a_minute(fake, submitted, tick, bill):

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from jobs.actions.clusters.settle import settle
 from jobs.models import Attempt, Budget, Cluster
 from jobs.permissions import Actor
 from jobs.readers.settled_usage import SettledUsage
@@ -42,6 +43,7 @@ def spend(project, usd, name="ppo", hours=2, end=NOON):
     Cluster.objects.filter(pk=attempt.cluster_id).update(
         status=ClusterStatus.GONE, created_at=begin, gone_at=end, billed_at=end, usd=Decimal(usd)
     )
+    settle([attempt.cluster_id or 0])
     return job
 
 
@@ -61,14 +63,17 @@ def test_it_shows_who_has_spent_what_on_which_job(viewer, project):
 
 def test_the_machines_of_a_month_are_read_once_a_view(viewer, project):
     spend(project, "12.50")
+    running = make_attempt(make_job(project, name="still-running"))
+    Cluster.objects.filter(pk=running.cluster_id).update(created_at=NOON - timedelta(hours=1))
     viewer.get(PATH)
     with CaptureQueriesContext(connection) as requested:
         viewer.get(PATH)
     said = [each["sql"] for each in requested]
     # Those that the database adds up, and those whose cost is divided.
     assert len([sql for sql in said if "jobs_attempt" in sql]) == 2
+    assert len([sql for sql in said if "jobs_settleduse" in sql]) == 1
     # The budget's sum reads clusters too, and not what they are.
-    assert len([sql for sql in said if "jobs_cluster" in sql and "num_nodes" in sql]) == 2
+    assert len([sql for sql in said if "jobs_cluster" in sql and "num_nodes" in sql]) == 1
 
 
 def test_costs_that_need_no_division_are_what_a_division_gives(viewer, project, monkeypatch):
