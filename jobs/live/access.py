@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -11,7 +12,9 @@ from weakref import WeakValueDictionary
 from django.contrib.auth import get_user
 from django.http import HttpRequest
 
-# How long a reader who has lost the right to look may go on.
+from jobs.live.channel import rights_topic
+
+# How long a reader who has lost the right to look may go on, if the hint at it was lost.
 CHECKED_EVERY_S = 30.0
 
 
@@ -31,17 +34,23 @@ _rights: WeakValueDictionary[Hashable, _Right] = WeakValueDictionary()
 class Access:
     """A periodic call of `check`, which raises a PortalError when the permission is lost.
 
-    `key` is the reader and the object: all streams with the same one are checked once.
+    `key` is the reader and the object: all streams with the same one are checked once. `user_id`
+    is the reader: a hint at their rights makes the next check due at once.
     """
 
-    def __init__(self, check: Callable[[], object], key: Hashable) -> None:
+    def __init__(self, check: Callable[[], object], key: Hashable, user_id: int = 0) -> None:
         self._check = check
+        self.topic = rights_topic(user_id)
         self._right = _rights.setdefault(key, _Right())
 
     @property
     def is_due(self) -> bool:
         """Whether it is time to check."""
         return time.monotonic() - self._right.checked_at > CHECKED_EVERY_S
+
+    def expire(self) -> None:
+        """Make the next check due: the rights of the reader may have changed."""
+        self._right.checked_at = -math.inf
 
     def confirm(self) -> None:
         """Check, unless that was done just now or another stream is about it."""

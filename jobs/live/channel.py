@@ -24,6 +24,11 @@ def project_topic(project_id: int) -> str:
     return f"mportal:project:{project_id}"
 
 
+def rights_topic(user_id: int) -> str:
+    """Return the topic of what a user may see: role, membership, account and sessions."""
+    return f"mportal:rights:{user_id}"
+
+
 def job_topic(job_id: int) -> str:
     """Return the topic of one job: status, stages, workers, events."""
     return f"mportal:job:{job_id}"
@@ -57,6 +62,11 @@ def publish_many_on_commit(jobs: Collection[tuple[int, int]]) -> None:
     projects = {project_id for _, project_id in jobs}
     topics |= {project_topic(project_id): {"project": project_id} for project_id in projects}
     transaction.on_commit(lambda: _publish_all(topics), robust=True)
+
+
+def publish_rights_on_commit(user_id: int) -> None:
+    """Publish after commit that the user may have lost the right to what their pages show."""
+    transaction.on_commit(lambda: _publish({rights_topic(user_id)}, {"user": user_id}), robust=True)
 
 
 def publish_clusters_on_commit(project_id: int) -> None:

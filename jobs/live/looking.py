@@ -21,7 +21,7 @@ from jobs.errors import PortalError
 from jobs.ground.outages import is_database_away
 from jobs.live import sse
 from jobs.live.access import Access
-from jobs.live.feed import LOOK_S, feed
+from jobs.live.feed import LOOK_S, Feed, feed
 from jobs.live.packing import Piece
 from jobs.live.shared_reads import Common, Newest, SharedReads
 from jobs.live.stream_slots import StreamSlot
@@ -128,6 +128,13 @@ async def _look(
         return Look([], is_over=True)
 
 
+def _without_rights(hinted: set[str], access: Access, hinting: Feed) -> set[str]:
+    """Return what else was hinted at; after a hint at the reader's rights check these next."""
+    if access.topic in hinted and hinting.connected:
+        access.expire()
+    return hinted - {access.topic}
+
+
 def _until_next(pace_s: float, looked_at: float, now: float) -> float:
     """Return the seconds until the next common moment; 0 if the last look is long past."""
     return 0.0 if now - looked_at >= pace_s else pace_s - now % pace_s
@@ -143,7 +150,7 @@ async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
     with slot:
         yield sse.OPENING
         sent_at = now()
-        async with hinting.subscribe(*watch.topics()) as hints:
+        async with hinting.subscribe(*watch.topics(), watch.access.topic) as hints:
             hinted: set[str] = set()
             found = Look([])
             while True:
@@ -162,6 +169,7 @@ async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
                 if not found.is_behind:
                     until_beat_s = max(0.0, sent_at + sse.HEARTBEAT_S - now())
                     hinted = await hints.wait(min(LOOK_S, until_beat_s))
+                    hinted = _without_rights(hinted, watch.access, hinting)
                     if hinted and watch.pace_s:
                         await asyncio.sleep(_until_next(watch.pace_s, looked_at, now()))
                 if now() - sent_at >= sse.HEARTBEAT_S:

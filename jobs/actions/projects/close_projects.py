@@ -11,6 +11,7 @@ from jobs.actions.sharing.queue_input import Reading, plan_queue_again
 from jobs.audit.record import record
 from jobs.errors import ConflictError
 from jobs.ground import clock
+from jobs.live.channel import publish_rights_on_commit
 from jobs.models import (
     ApiToken,
     Budget,
@@ -102,6 +103,8 @@ def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
         raise ConflictError(f"Project {project.slug} has jobs. Archive it first, then delete it.")
     _require_no_clusters(project, "delete")
     record(actor, "delete_project", project, before={"slug": project.slug})
+    for user_id in project.memberships.values_list("user_id", flat=True):
+        publish_rights_on_commit(user_id)
     old, now = project.slug, clock.now()
     for kind in _GOES_AT_ONCE:
         kind._default_manager.filter(project=project).delete()

@@ -62,7 +62,7 @@ def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Strea
         after = query["after"] or START
     by = (actor.token and actor.token.pk, actor.driver and actor.driver.pk)
     whose = (actor.user.pk, *by, request.session.session_key)
-    return LogWatch(Access(access, (whose, slug, job_id)), job, after, choice), slot
+    return LogWatch(Access(access, (whose, slug, job_id), actor.user.pk), job, after, choice), slot
 
 
 def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:

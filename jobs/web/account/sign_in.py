@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs.actions.accounts.sign_in_links import redeem
 from jobs.errors import NotFoundError, TooManyTriesError
 from jobs.ground import clock
+from jobs.live.channel import publish_rights_on_commit
 from jobs.live.tries import Subject, begin_try, of_address, of_links_from, of_name, succeeded
 from jobs.models.user_session import SIGN_IN
 from jobs.web.base.forms import SignInForm
@@ -82,7 +83,10 @@ def sign_in_once(request: HttpRequest, secret: str) -> HttpResponse:
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session. A second sign-out does no harm."""
+    user_id = request.user.pk
     logout(request)
+    if user_id is not None:
+        publish_rights_on_commit(user_id)
     return redirect("web:sign_in")
 
 

@@ -83,6 +83,7 @@ def _stream(
         right = Access(
             lambda: _access(request, slug),
             (name, request.user.pk, request.session.session_key, slug),
+            request.user.pk or 0,
         )
         watch = watch_of(right)
         slot = STREAM_SLOTS.take(request.user.pk or 0)

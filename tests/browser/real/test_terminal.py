@@ -71,3 +71,17 @@ def test_the_end_of_a_shell_and_a_refusal_are_shown_in_words(people, living, job
     other.goto(f"/rl/jobs/{job}/terminal")
     expect(other.locator("main")).to_contain_text("You may not attach programs to others' jobs")
     faults.expect("403")
+
+
+def test_a_terminal_ends_within_seconds_when_its_user_loses_the_role(people, living, job):
+    page = people("mia")
+    page.goto(f"/rl/jobs/{job}/terminal")
+    expect(page.locator(".xterm-rows")).to_contain_text("rank 0", timeout=20_000)
+    with living.client("ada") as client:
+        path = "/api/v1/projects/rl/members/mia"
+        assert client.put(path, json={"role": "viewer"}).is_success
+        try:
+            state = page.locator("#terminal-state")
+            expect(state).to_contain_text("this takes the role", timeout=15_000)
+        finally:
+            assert client.put(path, json={"role": "member"}).is_success

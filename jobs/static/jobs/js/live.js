@@ -1,6 +1,6 @@
 // Keeps the parts inside [data-live] up to date. Hints come over one stream
 // (data-stream); without one, or while it is lost, the parts are fetched every few seconds.
-import { report } from "./connection.js";
+import { leaveRefused, report } from "./connection.js";
 import { morphParts, morphRows } from "./morph.js";
 import { Stream } from "./stream.js";
 
@@ -24,7 +24,7 @@ const LEAVING_MS = 2000;
 let leaving = 0;
 
 function reload() {
-  leaving ||= setTimeout(() => location.reload(), LEAVING_MS);
+  leaving ||= setTimeout(leaveRefused, LEAVING_MS);
 }
 
 function place() {

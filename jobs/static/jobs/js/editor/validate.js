@@ -1,5 +1,6 @@
 // Sends the text of the editor to be checked, a moment after the last key, and lists what is
 // wrong. The server checks again on submit: this only reports earlier.
+import { LOST, isLost } from "./lost_rights.js";
 import { codeSpans, element } from "./prose.js";
 
 const PAUSE_MS = 350;
@@ -68,6 +69,10 @@ export function bindValidation(form, editor, praise) {
         signal: asked.signal,
       });
       const answer = await response.json();
+      if (isLost(response.status)) {
+        verdict.replaceChildren(element("span", "bad", LOST), ` ${answer.detail ?? ""}`);
+        return;
+      }
       if (!response.ok) throw new Error(answer.detail ?? answer.title);
       show(verdict, answer, praise);
       editor.mark(answer.errors);

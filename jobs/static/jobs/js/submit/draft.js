@@ -1,6 +1,7 @@
 // Keeps what was typed until it has become a job: no reload, closed tab or ended session loses it.
 // It is stored in this browser only, for each project and user, and is never sent by itself.
 import { when } from "../clock.js";
+import { account } from "../notices/store.js";
 import { offerUndo, showNote } from "./note.js";
 
 const PREFIX = "draft:";
@@ -52,15 +53,31 @@ export function bindDraft(form, editor) {
   form.addEventListener("submit", () => keep({ sent: location.pathname }));
 }
 
+// A user who lost the role is shown no form, but can still copy its text.
+function showKept({ text }) {
+  const panel = document.querySelector("main .panel");
+  const words = document.createElement("p");
+  words.textContent = "What you submitted was not accepted. It stays in this browser for 7 days:";
+  const kept = document.createElement("pre");
+  Object.assign(kept, { id: "kept-draft", textContent: text });
+  const copy = document.createElement("button");
+  Object.assign(copy, { type: "button", className: "button", textContent: "Copy" });
+  copy.dataset.copy = kept.id;
+  panel.append(words, kept, copy);
+}
+
 // On every page: a draft that was sent is forgotten where the answer led away from the form, as it
 // does once there is a job. A page at the form's own address is a refusal, and so is the sign-in.
 export function settleDrafts() {
-  const isSignedIn = document.querySelector("[data-signed-in]") !== null;
   const from = document.referrer && new URL(document.referrer).pathname;
   for (const key of keys()) {
     const { sent, ...draft } = stored(key) ?? {};
     if (!draft.text || !(Date.now() - draft.at < KEPT_MS)) stored(key, null);
-    else if (sent && sent === location.pathname) stored(key, draft);
-    else if (sent && sent === from && isSignedIn) stored(key, null);
+    else if (sent && sent === location.pathname) {
+      stored(key, draft);
+      const isOwn = account && key.endsWith(`/${account}`);
+      if (isOwn && !document.getElementById("submit-form")) showKept(draft);
+    }
+    else if (sent && sent === from && account) stored(key, null);
   }
 }

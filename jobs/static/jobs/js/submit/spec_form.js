@@ -1,6 +1,7 @@
 // The form beside the editor. Both show the same text: a changed field is written into the YAML by
 // the server, which keeps comments, and typing in the editor fills the fields. A value that cannot be
 // written stays in its field, and nothing is submitted or planned without it.
+import { LOST, isLost } from "../editor/lost_rights.js";
 import { bindRefusals } from "./refusals.js";
 
 const PAUSE_MS = 400;
@@ -33,6 +34,7 @@ export function bindSpecForm(form, editor, sender) {
         headers: { "X-CSRFToken": token },
         body: new URLSearchParams({ source, ...change }),
       });
+      if (isLost(response.status, response.redirected)) return (note.textContent = LOST);
       if (!response.ok) throw new Error();
       const answer = await response.json();
       note.textContent = change.path ? "" : answer.problem ?? "";
