@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from jobs.actions.jobs.cancel import cancel_job
+from jobs.models import Job
 from jobs.permissions import Actor
 from jobs.statuses import JobKind, JobStatus, Role
 from tests.factories import make_job, make_member
@@ -104,6 +105,24 @@ def test_a_heading_sorts_and_a_filter_keeps_the_order_and_its_counts(page, many)
     page.get_by_label("Labels, separated by commas").fill("team=none")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="No matching jobs")).to_be_visible()
+
+
+def test_days_replace_the_last_days_and_the_button_of_more_filters_stays_in_place(page, many):
+    Job.objects.filter(name="job-001").update(created_at="2026-03-05T12:00:00Z")
+    page.goto("/rl/jobs")
+    page.get_by_label("Submitted", exact=True).select_option("7d")
+    names_become(page, "job-120", 50)
+    button = page.get_by_text("More filters")
+    before = button.bounding_box()
+    button.click()
+    assert button.bounding_box() == before
+    page.get_by_label("From").fill("2026-03-05")
+    page.get_by_label("to", exact=True).fill("2026-03-05")
+    names_become(page, "job-001", 1)
+    expect(page.get_by_label("Submitted", exact=True)).to_have_value("")
+    page.get_by_label("Submitted", exact=True).select_option("24h")
+    names_become(page, "job-120", 50)
+    expect(page.get_by_label("From")).to_have_value("")
 
 
 def test_unfinished_jobs_stay_on_top_while_newer_ones_end(page, project, ada, many):

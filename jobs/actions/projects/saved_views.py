@@ -17,7 +17,7 @@ VIEW_LIMIT = 50
 _KEYS = frozenset(
     (
         *("status", "user", "kind", "gpu", "queue", "backend", "reason", "label", "since"),
-        *("until", "name", "q", "sort", "pin"),
+        *("until", "from", "to", "name", "q", "sort", "pin"),
     )
 )
 

@@ -26,13 +26,19 @@ from jobs.readers.job_table import job_table
 from jobs.readers.saved_views import saved_views
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.base.access import signed_in
+from jobs.web.base.clocks import UTC, clock_of
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.table_query import changed, filter_of, order_of, view_query_of
 
 PAGE_SIZE = 50
 # Always offered, so that the row of chips does not jump while the first jobs pass through.
 USUAL = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.SUCCEEDED, JobStatus.FAILED)
-TIMES = (("1h", "Last hour"), ("24h", "Last 24 hours"), ("7d", "Last 7 days"), ("30d", "30 days"))
+TIMES = (
+    ("1h", "Last hour"),
+    ("24h", "Last 24 hours"),
+    ("7d", "Last 7 days"),
+    ("30d", "Last 30 days"),
+)
 ORDERS = (
     ("status", "By status"),
     ("name", "By name"),
@@ -83,7 +89,7 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
     """Show the page. An invalid cursor leads back to the first page."""
     project = project_for(actor, slug)
     try:
-        context = table_context(actor, project, request.GET)
+        context = table_context(actor, project, request.GET, clock_of(request).zone)
     except InvalidCursorError:
         return _first_page(request)
     views = saved_views(actor, project)
@@ -110,9 +116,13 @@ def _first_page(request: HttpRequest) -> HttpResponse:
     return redirect(f"{request.path}?{changed(request.GET, cursor=None)}")
 
 
-def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str, Any]:
-    """Return the context of the table."""
-    wanted, order = filter_of(query), order_of(query)
+def table_context(
+    actor: Actor, project: Project, query: QueryDict, zone: str = UTC
+) -> dict[str, Any]:
+    """Return the context of the table; the address's days are of its own zone, or else of this."""
+    wanted, order = filter_of(query, zone), order_of(query)
+    # Rows that are rendered for several readers have no zone but that of the address.
+    own_zone = zone if "zone" not in query and (query.get("from") or query.get("to")) else None
     cursor = query.get("cursor") or None
     table = job_table(actor, project, wanted, order, cursor=cursor, limit=PAGE_SIZE)
     counts = matching_counts(actor, project, wanted)
@@ -131,7 +141,9 @@ def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str,
         "all_statuses_query": changed(query, status=None),
         "next_query": changed(query, keep_cursor=True, cursor=table.next),
         "previous_query": changed(query, keep_cursor=True, cursor=table.previous),
-        "live_query": changed(query, keep_cursor=True),
+        "live_query": changed(query, keep_cursor=True, **({"zone": own_zone} if own_zone else {})),
+        "first_day": query.get("from", ""),
+        "last_day": query.get("to", ""),
         "may_submit": Verb.SUBMIT_JOB in table.verbs,
         "may_delete": Verb.DELETE_JOB in table.verbs,
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
 from django.http import QueryDict
 
 from jobs.actions.projects.saved_views import kept_query
@@ -9,10 +12,15 @@ from jobs.errors import InvalidViewError
 from jobs.readers.job_filter import REASONS, JobFilter, moment_in
 from jobs.readers.job_pages import SORT_WORDS, JobOrder
 from jobs.statuses import JobKind, JobStatus
+from jobs.web.base.clocks import UTC, is_zone
 
 
-def filter_of(query: QueryDict) -> JobFilter:
-    """Return the filter in the address; unknown values are left out."""
+def filter_of(query: QueryDict, zone: str = UTC) -> JobFilter:
+    """Return the filter in the address; unknown values are left out.
+
+    `from` and `to` are the first and the last day of the submission, in the address's `zone` or
+    else in this one. They come before `since` and `until`.
+    """
     kind, reason = query.get("kind", ""), query.get("reason", "").upper()
     return JobFilter(
         status=tuple(status for status in _list(query, "status") if status in JobStatus.values),
@@ -25,8 +33,8 @@ def filter_of(query: QueryDict) -> JobFilter:
         name=_word(query, "name"),
         queue=_word(query, "queue"),
         backend=_word(query, "backend"),
-        since=_moment(query, "since"),
-        until=_moment(query, "until"),
+        since=_midnight(query, "from", zone) or _moment(query, "since"),
+        until=_midnight(query, "to", zone, days_later=1) or _moment(query, "until"),
     )
 
 
@@ -69,3 +77,14 @@ def _list(query: QueryDict, key: str) -> list[str]:
 def _moment(query: QueryDict, key: str) -> str:
     text = _word(query, key)
     return text if moment_in(text) is not None else ""
+
+
+def _midnight(query: QueryDict, key: str, zone: str, *, days_later: int = 0) -> str:
+    """Return when the day in the address begins, or the one so many days later; "" without one."""
+    asked = query.get("zone", "")
+    try:
+        day = date.fromisoformat(query.get(key, "")) + timedelta(days=days_later)
+        begin = datetime.combine(day, time(), ZoneInfo(asked if is_zone(asked) else zone))
+        return begin.isoformat() if moment_in(begin.isoformat()) else ""
+    except (ValueError, OverflowError):
+        return ""

@@ -62,6 +62,14 @@ document.addEventListener("auxclick", (event) => {
   if (row && !event.target.closest("a, input")) open(row.querySelector(".name a").href);
 });
 
+// Days and "Last 7 days" exclude each other.
+document.addEventListener("change", ({ target }) => {
+  const { from, to, since } = target.form?.elements ?? {};
+  if (!since) return;
+  if (target === since) from.value = to.value = "";
+  else if (target === from || target === to) since.value = "";
+}, { capture: true });
+
 // The filters may have changed since the page was loaded.
 form?.addEventListener("submit", () => (form.elements.back.value = location.search.slice(1)));
 document.querySelector("[data-takes-query]")?.addEventListener("submit", (event) => {

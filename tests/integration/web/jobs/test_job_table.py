@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 from django.utils import timezone
 
+from jobs.models import Job, User
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.jobs import table_page
 from tests.factories import make_job, make_project
@@ -170,3 +172,27 @@ def test_unfinished_jobs_come_first_on_request(viewer, project):
     waiting, ended = make_job(project), make_job(project, status=JobStatus.FAILED)
     assert rows(viewer) == [ended.pk, waiting.pk]
     assert rows(viewer, pin="1") == [waiting.pk, ended.pk]
+
+
+def test_days_from_and_to_are_of_the_readers_zone_and_stay_so_in_the_live_parts(viewer, project):
+    def submitted(moment):
+        job = make_job(project)
+        Job.objects.filter(pk=job.pk).update(created_at=moment)
+        return job.pk
+
+    submitted("2026-03-28T22:59:59Z")
+    first = submitted("2026-03-28T23:00:00Z")  # Midnight in Berlin, before the clocks change.
+    last = submitted("2026-03-29T21:59:59Z")  # And the end of that day, of 23 hours.
+    submitted("2026-03-29T22:00:00Z")
+    User.objects.filter(pk=viewer.user.pk).update(time_zone="Europe/Berlin")
+    days = {"from": "2026-03-29", "to": "2026-03-29"}
+    assert rows(viewer, **days) == [last, first]
+    html = viewer.get(PATH, days).content.decode()
+    live = unescape(re.search(r'data-live="([^"]+)"', html)[1])
+    User.objects.filter(pk=viewer.user.pk).update(time_zone="UTC")
+    assert re.findall(r'<tr id="job-(\d+)"', viewer.get(live).content.decode()) == [
+        str(last),
+        str(first),
+    ]
+    for nonsense in ("2026-02-30", "9999-12-31", "0001-01-01", "x"):
+        assert viewer.get(PATH, {"from": nonsense, "to": nonsense}).status_code == 200
