@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from jobs.lifecycle import move
 from jobs.models import Job, Membership
 from jobs.statuses import JobStatus, Role
 from tests.browser.test_accessibility import LOOKS, assert_fine
@@ -111,6 +112,21 @@ def test_actions_press_the_buttons_of_the_page(page, project, ada):
     opened(page, "sign out")
     page.keyboard.press("Enter")
     page.wait_for_url("**/sign-in*")
+
+
+def test_an_action_whose_button_was_removed_meanwhile_is_reported_and_no_longer_offered(
+    page, project, ada
+):
+    job = make_job(project, name="train", status=JobStatus.RUNNING, submitted_by=ada)
+    page.goto(f"/rl/jobs/{job.pk}")
+    page.locator("#log-state[data-state=live]").wait_for()
+    opened(page, "cancel")
+    expect(option(page, "Cancel")).to_have_attribute("aria-selected", "true")
+    move(job, JobStatus.SUCCEEDED)
+    page.locator("#cancel-button").wait_for(state="detached")
+    page.keyboard.press("Enter")
+    expect(page.locator("#palette-state")).to_have_text('"Cancel" is not on this page any more.')
+    expect(option(page, "Cancel")).to_have_count(0)
 
 
 def test_jobs_of_other_projects_are_found_also_on_a_page_of_no_project(page, ada):

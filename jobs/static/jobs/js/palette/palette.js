@@ -112,13 +112,27 @@ class Palette {
     }
   }
 
+  #tellRemoved({ label }) {
+    this.actions = actionEntries();
+    this.problem = `"${label}" is not on this page any more.`;
+    this.#show();
+  }
+
   #run(entry, isElsewhere) {
+    const found = entry.href ? entry : present(entry);
+    if (!found) return this.#tellRemoved(entry);
     remember(entry);
     this.dialog.close();
-    if (!entry.href) entry.run();
+    if (!entry.href) found.run();
     else if (isElsewhere) open(entry.href);
     else location.assign(entry.href);
   }
+}
+
+// The page may have changed since the palette was opened, and may have a new button in place of one.
+function present(entry) {
+  const isSame = ({ label, run }) => run && label === entry.label;
+  return entry.isThere() ? entry : actionEntries().find(isSame);
 }
 
 function ranked(query, entries) {

@@ -10,7 +10,8 @@ function textOf(element) {
 
 // An entry presses the button itself, so that dialogs and forms are those of the page.
 function entryOf(group, element, label = textOf(element)) {
-  return { group, label, run: () => element.click() };
+  const isThere = () => element.isConnected && !element.hidden && !element.disabled;
+  return { group, label, isThere, run: () => element.click() };
 }
 
 // The buttons of the page's head, its tabs, and what is marked as a command anywhere.
