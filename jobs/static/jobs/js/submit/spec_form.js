@@ -37,7 +37,10 @@ export function bindSpecForm(form, editor, sender) {
       if (isLost(response.status, response.redirected)) return (note.textContent = LOST);
       if (!response.ok) throw new Error();
       const answer = await response.json();
-      note.textContent = change.path ? "" : answer.problem ?? "";
+      if (answer.problem && change.path) return answer.problem;
+      note.textContent = answer.problem ?? "";
+      // Its fields show an earlier text then.
+      form.classList.toggle("off", Boolean(answer.problem));
       if (answer.problem) return answer.problem;
       // What was typed meanwhile is newer than this answer.
       if (editor.area.value === source) editor.change(answer.source);
