@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from playwright.sync_api import Page, expect
 
+from jobs.models import Schedule
 from tests.browser.visits import sign_in
 from tests.factories import make_schedule, make_token
 
@@ -51,6 +52,40 @@ def test_times_follow_the_browser_until_the_account_says_otherwise(
     plain.context.add_cookies(cookies)
     plain.goto("/rl/schedules")
     assert texts(plain) == shown
+
+
+def test_a_time_that_comes_twice_differs_by_its_offset_with_and_without_scripts(
+    visitors, address, faults, project, ada
+):
+    zones = {
+        "Europe/Berlin": (datetime(2030, 10, 27, 1, tzinfo=timezone.utc), "02:30"),
+        "America/New_York": (datetime(2030, 11, 3, 6, tzinfo=timezone.utc), "01:30"),
+        "Australia/Lord_Howe": (datetime(2030, 4, 6, 15, tzinfo=timezone.utc), "01:30"),
+    }
+    for zone, (change, twice) in zones.items():
+        Schedule.objects.all().delete()
+        for minutes in (-61, -30, -1, 0, 15, 30, 61):
+            next_at = change + timedelta(minutes=minutes)
+            make_schedule(
+                project,
+                name=f"at{minutes}",
+                cron="0 0 * * *",
+                zone=zone,
+                owner=ada,
+                next_at=next_at,
+            )
+        ada.time_zone, ada.hour_format = zone, "24"
+        ada.save()
+        page, plain = (
+            visitors.open(address, java_script_enabled=has_script) for has_script in (True, False)
+        )
+        for each in (page, plain):
+            sign_in(each)
+            each.goto("/rl/schedules")
+        assert texts(page) == texts(plain)
+        shown = [text for text in texts(page) if "2030" in text]
+        assert len(set(shown)) == 7
+        assert sum(f"{twice} UTC" in text for text in shown) == 2
 
 
 def test_a_form_of_a_schedule_shows_the_meaning_and_times_of_what_is_typed(page, project):

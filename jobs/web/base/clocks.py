@@ -61,13 +61,26 @@ class Clock:
 
     def _time(self, local: datetime, *, seconds: bool = False) -> str:
         rest = f"{local:%M:%S}" if seconds else f"{local:%M}"
+        offset = _offset_if_twice(local)
         if not self.has_half_days:
-            return f"{local:%H}:{rest}"
-        return f"{local.hour % _NOON or _NOON}:{rest} {'PM' if local.hour >= _NOON else 'AM'}"
+            return f"{local:%H}:{rest}{offset}"
+        half = "PM" if local.hour >= _NOON else "AM"
+        return f"{local.hour % _NOON or _NOON}:{rest} {half}{offset}"
 
     def _day(self, local: datetime, *, year: bool = False) -> str:
         day = f"{local:%b} {local.day}"
         return f"{day}, {local.year}" if year or local.year != self._local(now()).year else day
+
+
+def _offset_if_twice(local: datetime) -> str:
+    """Return " UTC+2" for a time that comes twice, as clocks are set back; "" for any other."""
+    offset = local.utcoffset()
+    others = {local.replace(fold=fold).utcoffset() for fold in (0, 1)}
+    if offset is None or len(others) == 1:
+        return ""
+    hours, minutes = divmod(abs(offset) // timedelta(minutes=1), 60)
+    sign = "-" if offset < timedelta() else "+"
+    return f" UTC{sign}{hours}{f':{minutes:02}' if minutes else ''}" if offset else " UTC"
 
 
 def clock_of(request: Any) -> Clock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 
 import pytest
 
@@ -94,6 +95,18 @@ def test_a_moment_leads_to_the_line_of_the_rank_at_that_moment(viewer, attempt) 
     assert line(1000) == "A1-L201"
     assert line(100, rank=7) == "A1-L201"
     assert viewer.get(path, {"at": "x"}).status_code == 404
+
+
+def test_the_axis_of_the_night_in_which_clocks_are_set_back_has_three_different_times(
+    viewer, attempt
+) -> None:
+    begin = datetime(2026, 10, 25, tzinfo=timezone.utc).timestamp()
+    reports = [reported(seq) | {"t": begin + seconds} for seq, seconds in enumerate((0, 7200), 1)]
+    tell(attempt, *reports)
+    viewer.user.time_zone, viewer.user.hour_format = "Europe/Berlin", "24"
+    viewer.user.save()
+    times = re.findall(r"data-clock>[^<]*, ([^<]+)</time>", live(viewer, attempt))
+    assert times[:3] == ["02:00:00 UTC+2", "02:00:00 UTC+1", "03:00:00"]
 
 
 def test_before_any_metric_the_page_describes_how_to_report_one(viewer, attempt) -> None:

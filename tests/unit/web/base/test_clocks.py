@@ -43,6 +43,31 @@ def test_a_moment_is_shown_in_its_zone_with_summer_time_and_the_chosen_hours() -
     )
 
 
+def test_a_time_that_comes_twice_as_clocks_are_set_back_has_its_offset() -> None:
+    def check(zone: str, hours: HourFormat, moment: datetime, text: str) -> None:
+        assert Clock(zone, hours == HourFormat.HALF_DAY).slot(moment) == text
+
+    full, half = HourFormat.FULL_DAY, HourFormat.HALF_DAY
+    change = datetime(2026, 10, 25, 1, tzinfo=timezone.utc)
+    minute, half_hour = timedelta(minutes=1), timedelta(minutes=30)
+    york = datetime(2026, 11, 1, 6, tzinfo=timezone.utc)
+    howe = datetime(2026, 4, 4, 15, tzinfo=timezone.utc)
+    check_each(
+        [
+            ("Europe/Berlin", full, change - 2 * half_hour - minute, "Sun, Oct 25, 01:59"),
+            ("Europe/Berlin", full, change - 2 * half_hour, "Sun, Oct 25, 02:00 UTC+2"),
+            ("Europe/Berlin", full, change - half_hour, "Sun, Oct 25, 02:30 UTC+2"),
+            ("Europe/Berlin", full, change + half_hour, "Sun, Oct 25, 02:30 UTC+1"),
+            ("Europe/Berlin", full, change + 2 * half_hour, "Sun, Oct 25, 03:00"),
+            ("America/New_York", half, york - half_hour, "Sun, Nov 1, 1:30 AM UTC-4"),
+            ("America/New_York", half, york + half_hour, "Sun, Nov 1, 1:30 AM UTC-5"),
+            ("Australia/Lord_Howe", full, howe - minute, "Sun, Apr 5, 01:59 UTC+11"),
+            ("Australia/Lord_Howe", full, howe + minute, "Sun, Apr 5, 01:31 UTC+10:30"),
+        ],
+        check,
+    )
+
+
 def test_a_title_has_the_zone_and_utc() -> None:
     berlin = Clock("Europe/Berlin").title(NOW)
     assert berlin == "Mar 29, 2026, 14:00:00 Europe/Berlin · 2026-03-29 12:00:00 UTC"
