@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import click
 
+from monarch_client.cli.moments import MovingMoment
 from monarch_client.cli.options import job_argument, job_numbers, project_option
 from monarch_client.cli.output import (
     Output,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 WATCH_S = 2.0
 # Of an attempt; the page has them all.
 MOST_WORKERS = 50
+_TIME = MovingMoment()
 
 
 def _why(job: Job) -> str:
@@ -111,8 +113,10 @@ EVENT_COLUMNS = {
 @click.option("--backend", default="", help="On this backend.")
 @click.option("--reason", default="", help="Why they wait or ended, such as OOM.")
 @click.option("--label", "-l", multiple=True, help="team=rl, or team with any value.")
-@click.option("--since", default="", help="Submitted since this time, or this long ago: 24h.")
-@click.option("--until", default="", help="Submitted before this time, or this long ago.")
+@click.option(
+    "--since", type=_TIME, default="", help="Submitted since this time, or this long ago: 24h."
+)
+@click.option("--until", type=_TIME, default="", help="Submitted before this time, or so long ago.")
 @click.option("--search", "q", default="", help="Part of a name, or an id.")
 @click.option("--sort", default="", help="Such as name, -duration or -cost; a minus reverses it.")
 @click.option("--view", default="", help="The filters and order of this saved view.")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from monarch_client.cli.moments import Moment
 from monarch_client.errors import RefusedError
-from monarch_client.spec.durations import seconds_in
 
 if TYPE_CHECKING:
     from monarch_client import rest
@@ -23,28 +22,6 @@ PAGE = 1000
 LEVELS = ("error", "warning")
 _OPTIONS = ("grep", "fixed", "ignore_case", "level", "since")
 _NO_PATTERN = frozenset({"invalid_pattern", "search_too_slow"})
-
-
-class Moment(click.ParamType):
-    """A length of time before now, or a point in time; in the end an ISO time."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Return the ISO time that `value` names."""
-        try:
-            seconds = seconds_in(value)
-            if seconds is not None:
-                return (datetime.now(timezone.utc) - timedelta(seconds=seconds)).isoformat()
-            # A time without an offset is that of the clock on the wall.
-            return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().isoformat()
-        except (ValueError, OverflowError):
-            self.fail(
-                f"{value!r} is neither a length such as 10m or 2h nor a time such as "
-                "2026-03-01T12:00:00Z.",
-                param,
-                ctx,
-            )
 
 
 def search_options(command: C) -> C:
