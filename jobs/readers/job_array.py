@@ -12,7 +12,7 @@ from jobs.errors import NotFoundError
 from jobs.models import Job, JobArray, JobDependency
 from jobs.models.job import JobQuerySet
 from jobs.permissions import Actor, Verb, jobs_of, project_for
-from jobs.readers.job_table import Rights, job_row, with_attempts
+from jobs.readers.job_table import MAX_LIMIT, Rights, job_row, with_attempts
 from jobs.statuses import FINAL_STATUSES, JobStatus
 from monarch_client.wire import jobs as wire
 
@@ -50,12 +50,18 @@ def array_for(actor: Actor, slug: str, array_id: int) -> JobArray:
     return array
 
 
-def job_array(actor: Actor, slug: str, array_id: int) -> wire.Array:
-    """Return the array and all its jobs, by their index in it."""
+def job_array(
+    actor: Actor, slug: str, array_id: int, *, begin: int = 0, limit: int = MAX_LIMIT
+) -> wire.Array:
+    """Return the array with its jobs at `limit` indexes from `begin` on."""
     array = array_for(actor, slug, array_id)
     rights = Rights.of(actor, array.project)
     newest = Job.objects.filter(array=array).newest_of_arrays()
-    return _view(array, rights, newest, _rows(newest, rights))
+    end = begin + limit
+    rows = _rows(newest.filter(array_index__gte=begin, array_index__lt=end), rights)
+    following = str(end) if end < array.size else None
+    before = str(max(0, begin - limit)) if begin else None
+    return _view(array, rights, newest, rows, (before, following))
 
 
 def array_part(
@@ -91,7 +97,11 @@ def _rows(jobs: JobQuerySet, rights: Rights) -> list[wire.Job]:
 
 
 def _view(
-    array: JobArray, rights: Rights, newest: JobQuerySet, rows: Iterable[wire.Job]
+    array: JobArray,
+    rights: Rights,
+    newest: JobQuerySet,
+    rows: Iterable[wire.Job],
+    cursors: tuple[str | None, str | None] = (None, None),
 ) -> wire.Array:
     counted = newest.values("status").annotate(jobs=Count("pk"), ended=Max("ended_at")).order_by()
     counts, ends = {}, []
@@ -117,6 +127,8 @@ def _view(
         can_cancel=not is_final and _can_cancel(newest, rights),
         can_rerun_failed=bool(lost) and Verb.RERUN_JOB in rights.verbs,
         jobs=list(rows),
+        previous=cursors[0],
+        next=cursors[1],
         url=reverse("web:array", args=[array.project.slug, array.pk]),
     )
 

@@ -133,7 +133,9 @@ class Array:
     is_final: bool
     can_cancel: bool
     can_rerun_failed: bool
-    jobs: list[Job]
+    jobs: Annotated[list[Job], Meta(description="A page of them, by index.")]
+    next: Annotated[str | None, Meta(description="The cursor of the jobs after these.")] = None
+    previous: Annotated[str | None, Meta(description="The cursor of those before.")] = None
     url: Annotated[str, Meta(description="The array's page.")]
 
 

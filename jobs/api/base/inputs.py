@@ -146,6 +146,15 @@ class TokenBody(serializers.Serializer[Any]):
     )
 
 
+class PageQuery(serializers.Serializer[Any]):
+    """The position to continue a list from."""
+
+    cursor = WholeNumberField(
+        required=False, default=0, min_value=0, max_value=10_000_000, help_text="`next` of before."
+    )
+    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
+
+
 class JobQuery(serializers.Serializer[Any]):
     """The filters of the job list."""
 

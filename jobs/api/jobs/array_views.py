@@ -15,7 +15,7 @@ from jobs.actions.jobs.submit import submit_jobs
 from jobs.actions.jobs.submit_documents import submit_documents
 from jobs.api.base.answers import addressed, addressed_array, answer_with
 from jobs.api.base.authentication import WITH_DRIVERS
-from jobs.api.base.inputs import BatchBody, RerunBody
+from jobs.api.base.inputs import BatchBody, PageQuery, RerunBody
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.jobs.job_views import MAX_KEY_LENGTH, SpecView, idempotency_key
@@ -65,9 +65,10 @@ class JobBatchView(SpecView):
 class _AnswersArray(PortalView):
     """A view whose answer is an array."""
 
-    def answer(self, status: HTTPStatus = HTTPStatus.OK) -> Response:
-        """Return the array as it is now."""
-        found = job_array(self.actor, self.kwargs["slug"], self.kwargs["array_id"])
+    def answer(self, page: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
+        """Return the array as it is now, with the jobs of a `PageQuery`."""
+        query, place = self.parsed(PageQuery, page), (self.kwargs["slug"], self.kwargs["array_id"])
+        found = job_array(self.actor, *place, begin=query["cursor"], limit=query["limit"])
         return answer_with(addressed_array(found, self.request), status)
 
 
@@ -76,10 +77,14 @@ class ArrayView(_AnswersArray):
 
     authentication_classes: Any = WITH_DRIVERS
 
-    @extend_schema(operation_id="array_get", responses={200: Array, **problems(401, 404)})
+    @extend_schema(
+        operation_id="array_get",
+        parameters=[PageQuery],
+        responses={200: Array, **problems(400, 401, 404)},
+    )
     def get(self, request: Request, slug: str, array_id: int) -> Response:
-        """Show an array with its jobs, and the number of jobs by status."""
-        return self.answer()
+        """Show an array with a page of its jobs, and the number of jobs by status."""
+        return self.answer(request.query_params)
 
 
 class ArrayCancelView(_AnswersArray):
@@ -95,7 +100,7 @@ class ArrayCancelView(_AnswersArray):
     def post(self, request: Request, slug: str, array_id: int) -> Response:
         """End all jobs of the array that have not ended."""
         cancel_array(self.actor, array_for(self.actor, slug, array_id))
-        return self.answer(HTTPStatus.ACCEPTED)
+        return self.answer({}, HTTPStatus.ACCEPTED)
 
 
 class ArrayRerunFailedView(_AnswersArray):
@@ -110,4 +115,4 @@ class ArrayRerunFailedView(_AnswersArray):
         """Run the jobs of the array again that failed or were cancelled."""
         array = array_for(self.actor, slug, array_id)
         rerun_failed(self.actor, array, **self.parsed(RerunBody, request.data))
-        return self.answer(HTTPStatus.CREATED)
+        return self.answer({}, HTTPStatus.CREATED)

@@ -14,15 +14,6 @@ from jobs.api.base.whole_number_field import WholeNumberField
 _LENGTH = "A length of time such as 12h, or seconds."
 
 
-class PageQuery(serializers.Serializer[Any]):
-    """The position to continue a list from."""
-
-    cursor = WholeNumberField(
-        required=False, default=0, min_value=0, max_value=10_000_000, help_text="`next` of before."
-    )
-    limit = WholeNumberField(required=False, default=50, min_value=1, max_value=200)
-
-
 class TimelineQuery(serializers.Serializer[Any]):
     """The length of a timeline, with the present in its middle."""
 

@@ -12,10 +12,10 @@ from jobs.actions.sharing.pools import PoolChange, delete_pool, set_pool
 from jobs.actions.sharing.queues import QueueChange, delete_queue, set_queue
 from jobs.actions.sharing.quotas import Whose, delete_quota, set_quota, set_weight
 from jobs.api.base.answers import answer_with, page_with
+from jobs.api.base.inputs import PageQuery
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.queue.queue_inputs import (
-    PageQuery,
     PoolBody,
     QueueBody,
     QuotaBody,

@@ -20,6 +20,16 @@ def test_get_shows_counts_and_each_job_with_its_values(mportal, portal):
     assert json.loads(mportal("array", "get", "7", "-o", "json").stdout)["size"] == 2
 
 
+def test_get_shows_the_jobs_of_all_pages(mportal, portal):
+    first, second = array_json()["jobs"]
+    pages = [array_json(jobs=[first], next="1"), array_json(jobs=[second], previous="0")]
+    portal.on(f"GET {ARRAY}", *map(ok, pages))
+    shown = mportal("array", "get", "7").stdout
+    assert "lr=1e-4" in shown and "lr=3e-4" in shown
+    cursors = [request.url.params.get("cursor") for request in portal.seen(f"GET {ARRAY}")]
+    assert cursors == [None, "1"]
+
+
 @pytest.mark.parametrize("verb", ["cancel", "rerun-failed"])
 def test_a_change_of_all_is_reported_in_a_line(mportal, portal, verb):
     portal.on(f"POST {ARRAY}/actions/{verb}", ok(array_json(counts={"CANCELLED": 2})))

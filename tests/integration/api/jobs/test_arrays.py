@@ -52,6 +52,20 @@ def test_a_batch_of_another_shape_is_refused(member, body):
     assert_problem(member.post(BATCH, body), 400, "invalid_request")
 
 
+def test_the_jobs_of_an_array_come_in_pages(member):
+    body = {"spec": spec("ppo", array={"seed": list(range(5))})}
+    path = f"/projects/rl/arrays/{member.post('/projects/rl/jobs', body).json()['array']}"
+    found, cursor = [], "0"
+    while cursor is not None:
+        page = member.get(f"{path}?limit=2&cursor={cursor}").json()
+        assert page["counts"] == {"QUEUED": 5}
+        found.append([job["array_index"] for job in page["jobs"]])
+        cursor = page["next"]
+    assert found == [[0, 1], [2, 3], [4]]
+    assert page["previous"] == "2"
+    assert_problem(member.get(f"{path}?limit=201"), 400, "invalid_request")
+
+
 def test_an_array_is_read_cancelled_and_run_again(member):
     body = {"spec": spec("ppo", array={"lr": ["1e-4", "3e-4"]}, max_parallel=1)}
     first = member.post("/projects/rl/jobs", body).json()
