@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -76,19 +77,7 @@ class Offers:
     def plan(self, spec: dict[str, Any]) -> Plan:
         """Return SkyPilot's own candidates with exact prices."""
         answer = self._calls.value("plan", fresh_s=10.0, task=described(spec))
-        candidates = tuple(
-            Candidate(
-                infra=str(row["infra"]),
-                instance_type=str(row.get("instance_type") or ""),
-                cpus=str(row.get("cpus") or ""),
-                memory=str(row.get("memory") or ""),
-                accelerators=str(row.get("accelerators") or ""),
-                use_spot=bool(row.get("use_spot")),
-                usd_per_hour=Decimal(str(row["usd_per_hour"])),
-                is_chosen=bool(row.get("chosen")),
-            )
-            for row in answer["candidates"]
-        )
+        candidates = tuple(map(candidate_of, answer["candidates"]))
         return Plan(candidates, tuple(str(reason) for reason in answer.get("reasons") or ()))
 
     def clouds(self) -> list[CloudState]:
@@ -103,6 +92,30 @@ class Offers:
         """List the GPUs of Slurm and Kubernetes, which can be counted."""
         rows = self._calls.value("gpus", fresh_s=FRESH_S)
         return [gpu_of(row) for row in rows]
+
+
+def candidate_of(row: Row) -> Candidate:
+    """Convert a candidate of `plan`."""
+    return Candidate(
+        infra=str(row["infra"]),
+        instance_type=str(row.get("instance_type") or ""),
+        cpus=_amount(row.get("cpus")),
+        memory=_amount(row.get("memory")),
+        accelerators=_gpus_text(row.get("accelerators") or {}),
+        use_spot=bool(row.get("use_spot")),
+        usd_per_hour=Decimal(str(row["usd_per_hour"])),
+        is_chosen=bool(row.get("chosen")),
+    )
+
+
+def _amount(value: float | str | None) -> str:
+    """Format an amount of a machine: `192`, not `192.0`; "" if it is not known."""
+    return f"{value:g}" if isinstance(value, int | float) else value or ""
+
+
+def _gpus_text(counts: Mapping[str, float]) -> str:
+    """Format the accelerators of a machine as a specification names them: `H100:8`."""
+    return ", ".join(f"{name}:{count:g}" for name, count in counts.items())
 
 
 def gpu_of(row: Row) -> GpuState:

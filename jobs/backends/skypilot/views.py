@@ -21,16 +21,25 @@ ENDS = frozenset({"down", "stop"})
 _LIVING_JOBS = frozenset({"INIT", "PENDING", "SETTING_UP", "RUNNING"})
 # What SkyPilot says of machines that are not there, although it may show them as up.
 NO_NODES = frozenset({"not_up", "not_found"})
+_MOST_REASONS, _LONGEST = 3, 2000
 _TRY_LATER = frozenset({"server_away", "interrupted", "not_up"})
 
 
 def error_of(error: SkyPilotError) -> BackendError:
     """Convert SkyPilot's refusal: wait for free capacity, wait for the server, or give up."""
     if error.kind == "no_capacity":
-        return NoCapacityError(error.message)
+        return NoCapacityError(_with_reasons(error))
     if error.kind in _TRY_LATER:
         return BackendUnavailableError(f"SkyPilot: {error.message}")
     return BackendError(error.message)
+
+
+def _with_reasons(error: SkyPilotError) -> str:
+    """Return the message with what each location reported: the message alone names none."""
+    reasons = [str(each) for each in error.detail.get("reasons", ())]
+    more = len(reasons) - _MOST_REASONS
+    rest = [f"And {more} more."] if more > 0 else []
+    return " ".join([error.message, *reasons[:_MOST_REASONS], *rest])[:_LONGEST]
 
 
 def verb_of(request: Row) -> str:
