@@ -21,6 +21,7 @@ from jobs.models.queue import DEFAULT_QUEUE
 from jobs.permissions import Actor, projects_of
 from jobs.queueing.current_pass import Plan, planned_now
 from jobs.queueing.limits import PoolLimits, backend_key, pool_key, quota_key
+from jobs.readers.expected_starts import ExpectedStart, expected_starts
 from jobs.readers.queue_rows import AmountRow, place_words, share_row
 from jobs.readers.visible_causes import visible_causes
 from jobs.scheduling.amounts import counted
@@ -224,8 +225,9 @@ class QueueState:
                 whats.append(decision)
         jobs = Job.objects.select_related("submitted_by").in_bulk([job.job_id for _, job in shown])
         sentences = self._sentences(whats)
+        starts = expected_starts((each.job_id for each in whats), self.planned)
         return [
-            self._waiting(position, job, jobs, said)
+            self._waiting(position, job, jobs, said, starts.get(job.job_id))
             for (position, job), said in zip(shown, sentences, strict=True)
         ]
 
@@ -238,7 +240,12 @@ class QueueState:
         ]
 
     def _waiting(
-        self, position: int, queued: QueuedJob, jobs: Mapping[int, Job], sentence: str
+        self,
+        position: int,
+        queued: QueuedJob,
+        jobs: Mapping[int, Job],
+        sentence: str,
+        start: ExpectedStart | None,
     ) -> wire.Turn:
         job = jobs.get(queued.job_id)
         project = self._own.get(queued.project_id)
@@ -258,6 +265,8 @@ class QueueState:
             queue="",
             priority=None,
             sentence="",
+            expected_at=start.at if start else None,
+            basis=start.basis if start else "",
         )
         if job is None or project is None:
             return row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import click
@@ -67,14 +67,25 @@ class LaneJob:
 
     def moment(self, at: datetime | None, basis: str) -> str:
         """Return a moment from now, and how certain it is."""
-        if at is None:
-            return "unknown"
-        left = (at - self.now).total_seconds()
-        text = f"in {duration(left)}" if left > 0 else f"{duration(-left)} ago"
-        return text + _CERTAINTY.get(basis, "")
+        return "unknown" if at is None else _estimate((at - self.now).total_seconds(), basis)
 
 
 _CERTAINTY = {"bounds": " at the latest", "past_runs": " probably"}
+
+
+def _estimate(left_s: float, basis: str) -> str:
+    """Return a time from now, and how certain it is: `in 20 min probably`."""
+    text = f"in {duration(left_s)}" if left_s > 0 else f"{duration(-left_s)} ago"
+    return text + _CERTAINTY.get(basis, "")
+
+
+def _start(turn: Turn) -> str:
+    if turn.expected_at is None:
+        return ""
+    left_s = (turn.expected_at - datetime.now(timezone.utc)).total_seconds()
+    return "now" if left_s <= 0 else _estimate(left_s, turn.basis)
+
+
 TIMELINE_COLUMNS = {
     "POOL": lambda row: row.lane.name if row.lane.kind == "pool" else f"({row.lane.name})",
     "JOB": lambda row: "-" if row.job.job_id is None else str(row.job.job_id),
@@ -124,6 +135,7 @@ TURN_COLUMNS = {
     "OWNER": lambda turn: turn.owner,
     "NEEDS": lambda turn: turn.needs,
     "WAITS": lambda turn: age(turn.since),
+    "STARTS": _start,
     "WHY": lambda turn: turn.sentence,
 }
 

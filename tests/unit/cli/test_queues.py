@@ -44,10 +44,11 @@ TURN = {
     "kind": "backend", "place": "local", "position": 1, "needs": "4 nodes", "since": MOMENT,
     "job_id": 42, "project": "rl", "name": "train", "owner": "ana", "queue": "default",
     "priority": 50, "sentence": "Needs 4 nodes; 1 of 4 is free on local.",
+    "expected_at": "2026-01-01T00:00:00Z", "basis": "next",
 }  # fmt: skip
 HIDDEN = {
     **TURN, "position": 2, "job_id": None, "project": "", "name": "", "owner": "", "queue": "",
-    "priority": None, "sentence": "",
+    "priority": None, "sentence": "", "expected_at": None, "basis": "",
 }  # fmt: skip
 
 
@@ -96,7 +97,7 @@ def test_quotas_of_one_project_are_requested_of_it(portal, mportal):
 def test_who_waits_is_listed_in_turn_and_others_have_no_name(portal, mportal):
     portal.on("GET /queue", page([TURN, HIDDEN]))
     found = lines(mportal("queue", "jobs"))
-    assert "Needs 4 nodes; 1 of 4 is free on local." in found[1]
+    assert "now     Needs 4 nodes; 1 of 4 is free on local." in found[1]
     assert "(of another project)" in found[2]
     assert mportal("queue", "jobs", "-q").stdout == "42\n"
 

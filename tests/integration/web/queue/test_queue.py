@@ -14,6 +14,7 @@ from jobs.ground import clock
 from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
 from jobs.readers import queue_state
+from jobs.readers.wait_explanation import explain_wait as why
 from jobs.reconcilers import prices
 from jobs.statuses import JobStatus
 from jobs.web.base.terms import meanings
@@ -54,11 +55,27 @@ def test_it_shows_machines_queues_turns_quotas_and_shares(member, project, big):
     assert "Pool a100 of Fake" in machines
     assert "2 of 4 nodes" in machines and "16 of 32 GPUs (A100)" in machines
     assert f"big-one #{waits.pk} queue train" in text
+    assert "Expected start" in text
     assert "project rl may have 24 GPUs (A100) at once, and has 16" in text
     assert "16 of 24 GPUs (A100)" in text
     assert "Each person in rl" in text and "at most 2 running jobs" in text
     assert "ana 1 of 2 running jobs" in text
     assert "100 %" in text
+
+
+def test_a_queued_job_has_the_expected_start_of_its_own_page(member, project, big):
+    limited = make_spec(num_nodes=4, portal={"max_duration": "1h", "queue": "train"})
+    holder = make_job(
+        project, num_nodes=4, spec=limited, queue_name="train", status=JobStatus.RUNNING
+    )
+    make_attempt(holder, run_started_at=clock.now())
+    waits = job_of(project, 2, name="big-one")
+    (turn,) = queue_state.QueueState(Actor(member.user)).waiting()
+    forecast = why(Actor(member.user), waits)
+    assert (turn.job_id, turn.basis) == (waits.pk, "bounds")
+    assert turn.expected_at is not None and forecast.expected_at is not None
+    assert abs(turn.expected_at - forecast.expected_at) < timedelta(seconds=5)
+    assert re.search(r"big-one .* in \d+ min at the latest", member.text("/rl/queue"))
 
 
 def test_money_is_shown_as_money_and_only_to_its_project(stranger, member, project, big):
