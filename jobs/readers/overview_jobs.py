@@ -115,6 +115,7 @@ def waiting_jobs(actor: Actor, projects: Sequence[Project], plan: Plan) -> list[
             message=job.message or _label(job.wait_reason),
             since=job.created_at,
             expected_at=expected[job.pk].at if job.pk in expected else None,
+            next_try_at=job.next_try_at,
         )
         for job in jobs
     ]

@@ -14,7 +14,14 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
 
 if TYPE_CHECKING:
-    from monarch_client.wire.overview import GpusOfType, IdleMachines, Overview, PoolGpus, Spending
+    from monarch_client.wire.overview import (
+        GpusOfType,
+        IdleMachines,
+        Overview,
+        PoolGpus,
+        Spending,
+        WaitingJob,
+    )
 
 
 @click.command()
@@ -36,7 +43,7 @@ def _show(found: Overview) -> None:
         for job in found.busy_jobs
     ])  # fmt: skip
     _section("Waiting", [
-        [str(job.id), job.name, job.project, job.machines, _until(job.expected_at), job.message]
+        [str(job.id), job.name, job.project, job.machines, _start(job), job.message]
         for job in found.waiting_jobs
     ])  # fmt: skip
     _section("Failed in 24 h", [
@@ -86,9 +93,16 @@ def _used_of(row: PoolGpus) -> str:
 def _idle(row: IdleMachines) -> list[str]:
     job = "" if row.job is None else f"job {row.job} {row.job_name}"
     what = "GPUs idle" if row.is_busy else "cluster idle"
-    ends = "" if row.ends_at is None else f"until {_until(row.ends_at)}"
+    ends = "" if row.ends_at is None else f"ends {_until(row.ends_at)}"
     cost = "" if row.usd_per_hour is None else f"{dollars(row.usd_per_hour)} per hour"
     return [row.cluster, job, row.machines, f"{what} {age(row.idle_since)}", ends, cost]
+
+
+def _start(job: WaitingJob) -> str:
+    """Return when a job is expected to start, or to request machines again."""
+    if job.expected_at is None and job.next_try_at is not None:
+        return f"tries again {_until(job.next_try_at)}"
+    return _until(job.expected_at)
 
 
 def _until(moment: datetime | None) -> str:

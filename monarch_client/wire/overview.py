@@ -47,6 +47,9 @@ class WaitingJob:
     message: str
     since: Moment
     expected_at: Annotated[Moment | None, Meta(description="Null: there is no estimate.")]
+    next_try_at: Annotated[
+        Moment | None, Meta(description="When machines are requested again, after a failed try.")
+    ]
 
     @property
     def machines(self) -> str:

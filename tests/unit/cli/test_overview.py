@@ -52,7 +52,21 @@ OVERVIEW = wire.Overview(
             message="Needs 2 nodes.",
             since=NOW,
             expected_at=NOW + timedelta(hours=20),
-        )
+            next_try_at=None,
+        ),
+        wire.WaitingJob(
+            id=44,
+            project="rl",
+            name="full",
+            num_nodes=8,
+            gpu_type="",
+            gpu_count=0,
+            wait_reason="BACKOFF",
+            message="No free machines.",
+            since=NOW,
+            expected_at=None,
+            next_try_at=NOW + timedelta(hours=7.2),
+        ),
     ],
     waiting_for=[wire.WaitingFor(reason="CAPACITY", label="No free capacity", jobs=4)],
     failures=[
@@ -117,12 +131,14 @@ def test_overview_shows_jobs_gpus_idle_machines_and_costs(mportal, portal, body)
         "8 x H100:8",
         "in 20 h",
         "Needs 2 nodes.",
+        "tries again in 7 h",
         "Out of memory",
         "64 held, 8 idle",
         "71 % use",
         "big 64 of 96 used",
         "Idle machines, $19.90 per hour",
         "cluster idle 5 h",
+        "ends in 5 h",
         "nightly",
     ):
         assert words in text, words

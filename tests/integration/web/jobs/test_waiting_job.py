@@ -60,3 +60,10 @@ def test_in_an_array_a_job_that_waits_has_neither_start_nor_duration(viewer, pro
     row = row[: row.index("</tr>")]
     assert "<time" not in row
     assert row.count(" none") == 2
+
+
+def test_a_job_without_machines_says_when_they_are_requested_again(viewer, project):
+    soon = clock.now() + timedelta(minutes=4, seconds=30)
+    job = make_job(project, wait_reason="BACKOFF", message="Full.", next_try_at=soon)
+    assert "Tries again in 4 min" in viewer.text(f"/rl/jobs/{job.pk}")
+    assert "tries again in 4 min" in viewer.text("/rl")

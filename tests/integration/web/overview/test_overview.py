@@ -45,7 +45,7 @@ def test_it_shows_what_runs_waits_failed_costs_and_comes_next(viewer, project):
         "Failed in 24 hours 1",
         "Out of memory",
         "32 held",
-        "$79.60/h",
+        "ppo $79.60/h 4 x H100:8 · job runs",
         "job runs, GPUs idle 40 min",
         "This month",
         "Budget none",
