@@ -31,7 +31,13 @@ SORTS: dict[str, tuple[Expression | F | Subquery, ...]] = {
     "user": (F("submitted_by__username"),),
     "priority": (F("priority"),),
     "nodes": (F("gpu_count"), F("num_nodes")),
-    "duration": (Coalesce(F("ended_at"), Now()) - F("started_at"),),
+    # A queued job has no duration, even one whose earlier attempt has started.
+    "duration": (
+        Case(
+            When(status=JobStatus.QUEUED, then=None),
+            default=Coalesce(F("ended_at"), Now()) - F("started_at"),
+        ),
+    ),
     "ended": (F("ended_at"),),
     "cost": (Subquery(_USD.values("sum")),),
 }

@@ -188,6 +188,14 @@ def test_a_table_is_sorted_both_ways_and_what_has_no_value_comes_last(project, m
     assert all(sorted(order(sort)) == [short.pk, long.pk, never.pk] for sort in SORT_WORDS)
 
 
+def test_a_job_that_is_queued_again_is_not_sorted_as_a_long_one(project, member):
+    now = clock.now()
+    make_job(project, name="again", started_at=now - timedelta(days=1))
+    make_job(project, name="ran", status=JobStatus.RUNNING, started_at=now - timedelta(minutes=1))
+    rows = job_table(member, project, ALL, JobOrder("-duration")).rows
+    assert [row.name for row in rows] == ["ran", "again"]
+
+
 def test_unfinished_jobs_are_pinned_on_top_even_if_they_are_old(project, member, monkeypatch):
     monkeypatch.setattr("jobs.readers.job_pages.WINDOW", 3)
     running = make_job(project, status=JobStatus.RUNNING)
