@@ -6,6 +6,7 @@ it is built; nothing is ever constructed from a tag.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import yaml
@@ -143,6 +144,7 @@ class _Reading:
             where = f"{path}[{len(items)}]"
             self._note_value(where, each)
             items.append(self._node(each, where, depth + 1))
+        self._note_collection(path, event, each)
         return Node(tuple(items), _line(event), size=1 + sum(item.size for item in items))
 
     def _mapping(self, event: Any, path: str, depth: int) -> Node:
@@ -156,6 +158,7 @@ class _Reading:
             if key in entries:
                 self._doubled(where, entries[key], _line(each))
             entries[key] = Entry(_line(each), node)
+        self._note_collection(path, event, each)
         size = 1 + sum(1 + entry.node.size for entry in entries.values())
         return Node(entries, _line(event), size=size)
 
@@ -164,6 +167,14 @@ class _Reading:
         is_short = isinstance(event, yaml.ScalarEvent) and event.style not in {"|", ">"}
         if is_short and _span(event).end_column is not None:
             self._findings.spans.values[path] = _span(event)
+
+    def _note_collection(self, path: str, start: Any, end: Any) -> None:
+        """Keep the span of a list or mapping in brackets on one line, else where it begins."""
+        if path:
+            span = _span(start)
+            is_short = start.flow_style and start.start_mark.line == end.end_mark.line
+            end_column = end.end_mark.column + 1 if is_short else None
+            self._findings.spans.values[path] = replace(span, end_column=end_column)
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, yaml.ScalarEvent):

@@ -63,3 +63,11 @@ def test_columns_are_kept_in_a_later_document_unless_its_line_was_changed() -> N
     assert _part(text, found) == "two"
     changed = first.located(SpecError("name", 1, "x", "m", column=7), sent='name: "b"\nrun: x\n')
     assert (changed.line, changed.column) == (1, None)
+
+
+def test_lists_and_mappings_are_marked_from_bracket_to_bracket_or_from_their_begin() -> None:
+    text = "name: [a, b]\nnum_nodes: {a: 1} # no\nsetup:\n  - one\n  - two\nrun: [a,\n  b]\n"
+    with pytest.raises(InvalidSpecErrors) as caught:
+        JobSpec.parse(text)
+    found = {each.path: _part(text, each) for each in caught.value.errors}
+    assert found == {"name": "[a, b]", "num_nodes": "{a: 1}", "setup": "- one", "run": "[a,"}
