@@ -1,6 +1,7 @@
 """The errors of a program that attaches to workers. Imports no monarch.
 
 AttachError                      attach_failed
+├── UnknownJobError              unknown_job
 ├── MonarchInUseError            monarch_in_use       this process uses Monarch in another way
 ├── WorkersUnreachableError      workers_unreachable
 ├── SharedWorkersError           shared_workers       a call that would end workers of others
@@ -20,6 +21,12 @@ class AttachError(ClientError):
     """The program cannot attach to the workers."""
 
     code = "attach_failed"
+
+
+class UnknownJobError(AttachError):
+    """The project has no job of this name."""
+
+    code = "unknown_job"
 
 
 class MonarchInUseError(AttachError):

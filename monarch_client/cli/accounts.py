@@ -62,7 +62,7 @@ def token() -> None:
 @pass_session
 def token_ls(session: Session, output: Output) -> None:
     """List your valid tokens."""
-    output.rows(session.client.tokens(), TOKEN_COLUMNS)
+    output.rows(session.client.tokens(), TOKEN_COLUMNS, least=("LAST USED", "RIGHTS"))
 
 
 @token.command("create")

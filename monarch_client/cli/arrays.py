@@ -8,8 +8,9 @@ import click
 
 from monarch_client.cli.jobs import COLUMNS
 from monarch_client.cli.options import drop_deleted_option, project_option
-from monarch_client.cli.output import Output, output_options, print_table
+from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import say
 
 if TYPE_CHECKING:

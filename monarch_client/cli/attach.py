@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from monarch_client.cli import completion
-from monarch_client.cli.options import SPEC_FILE, project_option
+from monarch_client.cli.options import SPEC_FILE, project_option, running_job_argument
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.submit import job_envs
 
@@ -19,7 +18,7 @@ program_argument = click.argument("program", nargs=-1, type=click.UNPROCESSED)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("job", metavar="JOB", shell_complete=completion.job_ids)
+@running_job_argument
 @click.option(
     "--sync",
     "folder",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from monarch_client.cli.options import project_option
-from monarch_client.cli.output import Output, dollars, local_time, output_options, print_table
+from monarch_client.cli.output import Output, dollars, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import say
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Each function goes to `shell_complete` of a click parameter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +16,7 @@ from monarch_client.errors import ClientError
 
 if TYPE_CHECKING:
     from monarch_client import rest
+    from monarch_client.wire.jobs import Job
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Values = Iterable[tuple[str, str]]  # a value, and what helps to choose it
@@ -54,15 +55,37 @@ def _impatient_session() -> Session:
 
 
 def _jobs(client: rest.PortalClient, project: str) -> Values:
-    jobs = client.jobs(project, limit=_MOST_JOBS).results
-    return [(str(job.id), f"{job.name} {job.status}") for job in jobs]
+    return _named(client.jobs(project, limit=_MOST_JOBS).results)
+
+
+def _job_names(client: rest.PortalClient, project: str) -> Values:
+    return _names(client.jobs(project, limit=_MOST_JOBS).results)
+
+
+def _running_jobs(client: rest.PortalClient, project: str) -> Values:
+    return _named(client.jobs(project, status=["RUNNING"], limit=_MOST_JOBS).results)
+
+
+def _named(jobs: Sequence[Job]) -> Values:
+    """Return the numbers of the jobs, and then their names."""
+    return [*((str(job.id), f"{job.name} {job.status}") for job in jobs), *_names(jobs)]
+
+
+def _names(jobs: Sequence[Job]) -> Values:
+    """Return each name of the jobs, newest first, once: with the newest job that has it."""
+    newest: dict[str, Job] = {}
+    for job in jobs:
+        newest.setdefault(job.name, job)
+    return [(name, f"job {job.id} {job.status}") for name, job in newest.items()]
 
 
 def _clusters(client: rest.PortalClient, project: str) -> Values:
     return [(cluster.name, cluster.status) for cluster in client.clusters(project)]
 
 
-job_ids = _completer(_jobs, in_project=True)
+jobs = _completer(_jobs, in_project=True)
+running_jobs = _completer(_running_jobs, in_project=True)
+job_names = _completer(_job_names, in_project=True)
 clusters = _completer(_clusters, in_project=True)
 schedules = _completer(
     lambda client, project: [(each.name, each.cron) for each in client.schedules(project)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from monarch_client.attaching.errors import UnknownJobError
 from monarch_client.errors import (
     ArchiveError,
     ClientError,
@@ -26,7 +27,14 @@ CANCELLED = 143  # as a process ended by SIGTERM
 
 _LARGEST = 255
 # What only another command line can mend: a wrong value, an unknown object, no project.
-_WRONG = (ArchiveError, InvalidSpecErrors, InvalidValueError, MissingError, NoProjectError)
+_WRONG = (
+    ArchiveError,
+    InvalidSpecErrors,
+    InvalidValueError,
+    MissingError,
+    NoProjectError,
+    UnknownJobError,
+)
 
 
 def exit_code_of_error(error: ClientError) -> int:

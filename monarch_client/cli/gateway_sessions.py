@@ -52,4 +52,5 @@ def sessions(
         say(f"Session {ended} was ended.")
         return
     found = session.client.gateway_sessions(slug, job_id)
-    output.rows([row for row in found if is_all or row.ended_at is None], COLUMNS)
+    rows = [row for row in found if is_all or row.ended_at is None]
+    output.rows(rows, COLUMNS, least=("SENT MB", "RECEIVED MB", "REASON", "FROM"))

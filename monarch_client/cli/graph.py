@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from monarch_client.cli.options import job_argument, project_option
-from monarch_client.cli.output import STATUS_COLORS, Output, output_options
+from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import STATUS_COLORS
 from monarch_client.cli.terminal import one_line, say, tell
 
 if TYPE_CHECKING:

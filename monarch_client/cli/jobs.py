@@ -13,16 +13,9 @@ import click
 
 from monarch_client.cli.moments import MovingMoment
 from monarch_client.cli.options import job_argument, job_numbers, project_option
-from monarch_client.cli.output import (
-    Output,
-    age,
-    dollars,
-    duration,
-    local_time,
-    output_options,
-    print_table,
-)
+from monarch_client.cli.output import Output, age, dollars, duration, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say
 from monarch_client.errors import UnreachableError
 from monarch_client.runner.vocabulary.worker_states import LOST
@@ -53,6 +46,10 @@ COLUMNS: dict[str, Callable[[Job], str]] = {
     "AGE": lambda job: age(job.created_at),
     "WHY": _why,
 }
+
+
+# Left out first on a narrow terminal.
+_LEAST = ("GPU USE", "COST", "USER", "AGE", "NODES")
 
 
 def _columns(jobs: list[Job]) -> dict[str, Callable[[Job], str]]:
@@ -145,7 +142,7 @@ def ps(
         filters = {**view_filters(session, slug, view), **{k: v for k, v in filters.items() if v}}
     if not watch:
         jobs = session.client.jobs(slug, **filters).results
-        output.rows(jobs, _columns(jobs))
+        output.rows(jobs, _columns(jobs), least=_LEAST)
         return
     if output != Output():
         raise click.UsageError("--watch prints a table: omit -o and -q.")
@@ -168,7 +165,7 @@ def _watch(client: rest.PortalClient, project: str, filters: dict[str, Any]) -> 
             rows = [[show(job) for show in columns.values()] for job in jobs]
             if rows != shown:
                 click.clear()
-                print_table(list(columns), rows)
+                print_table(list(columns), rows, least=_LEAST)
             shown = rows
         client.connection.sleep(WATCH_S)
 

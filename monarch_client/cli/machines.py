@@ -65,7 +65,8 @@ def clusters(
     """List clusters with owner, age and cost."""
     if context.invoked_subcommand is None:
         slug = None if is_all else session.project(project)
-        output.rows(session.client.clusters(slug), COLUMNS, key="name")
+        found = session.client.clusters(slug)
+        output.rows(found, COLUMNS, key="name", least=("SO FAR", "SINCE", "WHERE"))
 
 
 @clusters.command("extend")

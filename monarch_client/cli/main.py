@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, ClassVar
 
@@ -123,6 +124,8 @@ def cli(context: click.Context) -> None:
     Begin with `mportal login`. `mportal COMMAND --help` describes a command. JOB is the number of
     a job, or a name: of jobs with one name the newest.
     """
+    if os.environ.get("NO_COLOR"):
+        context.color = False
     if context.obj is None:
         context.obj = Session()
 

@@ -9,8 +9,9 @@ import click
 
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.options import job_argument, project_option
-from monarch_client.cli.output import Output, age, output_options, print_table
+from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
 
 if TYPE_CHECKING:

@@ -38,8 +38,26 @@ def job_argument(command: F) -> F:
         slug, [number] = job_numbers(_session(), project, [job_id])
         return command(*args, job_id=number, project=slug, **options)
 
-    argument = click.argument("job_id", metavar="JOB", shell_complete=completion.job_ids)
+    argument = click.argument("job_id", metavar="JOB", shell_complete=completion.jobs)
     return argument(with_number)  # type: ignore[return-value]
+
+
+def running_job_argument(command: F) -> F:
+    """Give a command the argument JOB of a running job, as `job`: the text itself."""
+    argument = click.argument(
+        "job",
+        metavar="JOB",
+        shell_complete=completion.running_jobs,
+        callback=lambda _context, _parameter, text: _no_token(text),
+    )
+    return argument(command)
+
+
+def _no_token(text: str) -> str:
+    """Return the name of a job. BadParameter: it is a token, and addresses are logged."""
+    if without_tokens(text) != text:
+        raise click.BadParameter(f"{text} is a token.", param_hint="JOB")
+    return text
 
 
 def jobs_argument(command: F) -> F:
@@ -53,7 +71,7 @@ def jobs_argument(command: F) -> F:
         return command(*args, job_ids=tuple(numbers), project=slug, **options)
 
     argument = click.argument(
-        "job_ids", nargs=-1, required=True, metavar="JOB...", shell_complete=completion.job_ids
+        "job_ids", nargs=-1, required=True, metavar="JOB...", shell_complete=completion.jobs
     )
     return argument(with_numbers)  # type: ignore[return-value]
 
@@ -67,10 +85,8 @@ def job_numbers(
     """
     if all(is_number(text) for text in texts):
         return project, [int(text) for text in texts]
-    for text in texts:
-        if without_tokens(text) != text:  # A name is sent in an address, and addresses are logged.
-            raise click.BadParameter(f"{text} is a token.", param_hint="JOB")
-    found = [find_job(session.client, text, project or session.config.project) for text in texts]
+    names = [_no_token(text) for text in texts]
+    found = [find_job(session.client, name, project or session.config.project) for name in names]
     for job in found:
         if job.number is None:
             raise click.BadParameter(

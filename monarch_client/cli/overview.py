@@ -9,8 +9,9 @@ import click
 
 from monarch_client.cli.jobs import gpu_use_text
 from monarch_client.cli.options import project_option
-from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
+from monarch_client.cli.output import Output, age, dollars, duration, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from monarch_client.cli.output import print_table
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import say
 from monarch_client.spec.locations import SourceKind, kind_of_source
 from monarch_client.spec.project_files import Default, ProjectDefaults, flat_values
@@ -45,7 +45,7 @@ class OwnValues:
 
     def show(self, text: str, options: Collection[str]) -> None:
         """Print each value of `text`, with where it comes from; `options` set these keys."""
-        print_table(["KEY", "VALUE", "FROM"], list(self._rows(text, options)))
+        print_table(["KEY", "VALUE", "FROM"], list(self._rows(text, options)), wraps=True)
         say("")
 
     def _rows(self, text: str, options: Collection[str]) -> Iterator[list[str]]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from monarch_client.cli.output import dollars, duration, print_table
+from monarch_client.cli.output import dollars, duration
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import complain, one_line, say, tell
 from monarch_client.cli.why import show_expected
 
@@ -73,5 +74,5 @@ def _show_defaults(made: Plan) -> None:
     if made.defaults:
         say("")
         rows = [[row.key, row.value, row.source] for row in made.defaults]
-        print_table(["SET BY THE PORTAL", "VALUE", "FROM"], rows)
+        print_table(["SET BY THE PORTAL", "VALUE", "FROM"], rows, wraps=True)
         say("")

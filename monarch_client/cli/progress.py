@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from monarch_client.cli.output import STATUS_COLORS, duration, local_day
+from monarch_client.cli.output import duration, local_day
+from monarch_client.cli.tables import STATUS_COLORS
 from monarch_client.cli.terminal import one_line, tell
 
 if TYPE_CHECKING:

@@ -161,7 +161,8 @@ def queue_jobs(session: Session, *, limit: int, output: Output) -> None:
     """List jobs that wait for machines, in scheduling order."""
     page = session.client.waiting(limit=limit)
     seen = [row for row in page.results if row.job_id is not None]
-    output.rows(seen if output.quiet else page.results, TURN_COLUMNS, key="job_id")
+    rows = seen if output.quiet else page.results
+    output.rows(rows, TURN_COLUMNS, key="job_id", least=("OWNER", "PROJECT", "POOL"))
     if page.next:
         tell(f"These are the first {limit}; -n shows up to {_MOST_TURNS}.")
 
@@ -181,7 +182,7 @@ def queue_timeline(session: Session, *, hours: int, output: Output) -> None:
     found = session.client.timeline(hours=hours)
     rows = [LaneJob(lane, job, found.now) for lane in found.lanes for job in lane.jobs]
     if output.is_for_people:
-        output.rows(rows, TIMELINE_COLUMNS)
+        output.rows(rows, TIMELINE_COLUMNS, least=("NODES", "POOL"))
         for lane in found.lanes:
             if lane.left_out:
                 tell(f"{lane.name}: {lane.left_out} more jobs wait.")
@@ -207,7 +208,8 @@ def queue_pools(session: Session, output: Output) -> None:
 @pass_session
 def queue_shares(session: Session, output: Output) -> None:
     """List the usage of projects in each pool, the lowest first."""
-    output.rows(session.client.shares(), SHARE_COLUMNS, key="project")
+    shares = session.client.shares()
+    output.rows(shares, SHARE_COLUMNS, key="project", least=("NORMALIZED HOURS", "WEIGHT"))
 
 
 @click.group()

@@ -11,8 +11,9 @@ from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.jobs import gpu_use_text
 from monarch_client.cli.options import job_numbers, project_option
-from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
+from monarch_client.cli.output import Output, age, dollars, duration, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import say, tell
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ metric_option = click.option(
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completion.job_names)
 @project_option
 @metric_option
 @click.option(
@@ -128,7 +129,7 @@ def history(
         title = f"metric {metric}" if metric in HISTORY else metric
         columns[title] = lambda run, metric=metric: _last(run, metric)  # type: ignore[misc]
     filled = {title: show for title, show in columns.items() if any(show(run) for run in found)}
-    output.rows(found, filled)
+    output.rows(found, filled, least=("CODE", "WAITED", "NODES", "REASON", "COST"))
     if page.next:
         tell(f"These are the newest {len(found)} runs. Use -n for more, at most {_MOST_RUNS}.")
 
@@ -139,7 +140,7 @@ def history(
     nargs=-1,
     required=True,
     metavar="JOB JOB...",
-    shell_complete=completion.job_ids,
+    shell_complete=completion.jobs,
 )
 @metric_option
 @click.option("--diff", is_flag=True, help="Print the changed lines of the specifications.")
@@ -180,7 +181,7 @@ def _show(found: Comparison, names: list[str], *, diff: bool) -> None:
         [each.path, *("" if value is None else value for value in each.values)]
         for each in found.fields
     ]
-    print_table(headers, [row for row in rows if any(row[1:])])
+    print_table(headers, [row for row in rows if any(row[1:])], wraps=True)
     for changes in found.changes if diff else []:
         say(f"\nFrom job {found.runs[0].job.id} to job {changes.job}:")
         if changes.lines is None:

@@ -15,9 +15,10 @@ from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.job_actions import each_of
 from monarch_client.cli.options import SPEC_FILE, project_option
-from monarch_client.cli.output import Output, local_time, output_options, print_table
+from monarch_client.cli.output import Output, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
 
@@ -160,7 +161,8 @@ def schedule_change(
 @pass_session
 def schedule_list(session: Session, *, project: str | None, output: Output) -> None:
     """List schedules with their next and last times."""
-    output.rows(session.client.schedules(session.project(project)), COLUMNS, key="name")
+    found = session.client.schedules(session.project(project))
+    output.rows(found, COLUMNS, key="name", least=("LAST", "OWNER", "WHEN", "MEANING"))
 
 
 @schedule.command("show")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from monarch_client.cli.options import project_option
+from monarch_client.cli.options import project_option, running_job_argument
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.gateway.forward import Forward
 
@@ -28,7 +28,7 @@ class _ForwardType(click.ParamType):
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
+@running_job_argument
 @click.argument("command", metavar="[-- COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--rank", "-r", type=click.IntRange(0), default=0, show_default=True, help="The node."

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from monarch_client.cli import completion
-from monarch_client.cli.options import project_option
+from monarch_client.cli.options import project_option, running_job_argument
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("job", metavar="JOB", shell_complete=completion.job_ids)
+@running_job_argument
 @click.argument(
     "path", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path()
 )

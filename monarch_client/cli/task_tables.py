@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from monarch_client.cli.output import age, amount, print_table
+from monarch_client.cli.output import age, amount
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
 
 if TYPE_CHECKING:

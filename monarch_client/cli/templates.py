@@ -11,10 +11,11 @@ import click
 from monarch_client.cli import completion
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.options import SPEC_FILE, project_option
-from monarch_client.cli.output import Output, age, output_options, print_table
+from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.submit import job_options
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
 

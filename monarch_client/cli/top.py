@@ -76,6 +76,10 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 }
 
 
+# Left out first on a narrow terminal.
+LEAST = ("DISK", "IN", "OUT", "GPU MEMORY %", "MESH", "HEARD")
+
+
 @click.command()
 @job_argument
 @project_option
@@ -135,7 +139,7 @@ def _show_tables(load: Load, output: Output) -> None:
     if found.hosts:
         over = ", which is over: as last reported" if found.is_over else ""
         say(f"Attempt {found.attempt}{over}")
-        output.rows(found.hosts, COLUMNS, key="rank")
+        output.rows(found.hosts, COLUMNS, key="rank", least=LEAST)
     else:
         tell("No host has reported yet: the job has not started.")
     if load.tasks is not None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from monarch_client.cli.options import job_argument, project_option
-from monarch_client.cli.output import Output, age, duration, output_options, print_table
+from monarch_client.cli.output import Output, age, duration, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say
 
 if TYPE_CHECKING:

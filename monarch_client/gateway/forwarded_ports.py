@@ -45,6 +45,7 @@ class ForwardedPorts:
         self._on_failure = on_failure
         self._listeners: list[tuple[Forward, socket.socket]] = []
         self._loop = asyncio.new_event_loop()
+        self._is_serving = False
         # asyncio itself has no reference to a connection's task once its client is gone.
         self._tasks: set[asyncio.Task[None]] = set()
         try:
@@ -61,6 +62,7 @@ class ForwardedPorts:
 
     def serve(self, node_socket: Path, rank: int) -> None:
         """Begin to carry connections, in a thread."""
+        self._is_serving = True
         work = self._serve(node_socket, rank)
         threading.Thread(target=self._loop.run_until_complete, args=(work,), daemon=True).start()
 
@@ -68,6 +70,8 @@ class ForwardedPorts:
         """Close the ports; the thread ends with the process."""
         for _, listener in self._listeners:
             listener.close()
+        if not self._is_serving:
+            self._loop.close()
 
     async def _serve(self, node_socket: Path, rank: int) -> None:
         for forward, listener in self._listeners:

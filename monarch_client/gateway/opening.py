@@ -8,11 +8,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from monarch_client.attaching.errors import AttachError
+from monarch_client.attaching.errors import AttachError, UnknownJobError
 from monarch_client.attaching.folders import sweep
 from monarch_client.errors import ClientError
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.config import load, signed_in
+from monarch_client.rest.job_names import NamedJob
 from monarch_client.rest.job_names import find_job as find_named_job
 
 # Set by `mportal attach` for its program: PROJECT/NUMBER.
@@ -88,14 +89,29 @@ def _end_abandoned(client: PortalClient, portal_url: str) -> None:
 def find_job(client: PortalClient, job: str | int, project: str | None) -> tuple[str, int]:
     """Return the project and number of a job, or of the running job of a name.
 
-    AttachError: there is none.
+    AttachError: none of them runs. UnknownJobError: the project has no such job.
     """
     if not str(job):
         raise AttachError('Which job? Give its number or name, such as connect("ppo").')
     found = find_named_job(client, str(job), project, status=["RUNNING"])
     if found.number is None:
-        raise AttachError(
-            f"Project {found.project} has no running job named {found.name}. "
-            f"See: mportal ps --project {found.project}"
-        )
+        raise _not_running(client, found)
     return found.project, found.number
+
+
+def _not_running(client: PortalClient, named: NamedJob) -> AttachError:
+    """Return the error that no job of a name runs: what the newest one does instead."""
+    project, name = named.project, named.name
+    newest = client.jobs(project, name=name, limit=1).results if name else []
+    if not newest:
+        return UnknownJobError(
+            f"Project {project} has no job named {name!r}. See: mportal ps --project {project}"
+        )
+    (job,) = newest
+    who, place = f"Job {job.id} ({name})", f"{project}/{job.id}"
+    if job.is_final:
+        return AttachError(
+            f"{who} has ended: {job.status_label}. Run it again: mportal rerun {place}"
+        )
+    look = "why" if job.status == "QUEUED" else "get"
+    return AttachError(f"{who} is not running: {job.status_label}. See: mportal {look} {place}")

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from monarch_client.gateway import opening
+from monarch_client.rest.config import Config, signed_in
 from tests.unit.rest.fake_portal import job_json, ok, page
 
+CONFIG = Config("http://portal", "mpt_x", "rl")
 JOBS = "POST /projects/rl/jobs"
 # Exits with 3 if it is attached to the job.
 PROGRAM = "import os, sys; sys.exit(3 * (os.environ['MPORTAL_ATTACH'] == 'rl/42'))"
@@ -35,11 +38,42 @@ def test_a_program_is_attached_to_a_job_by_number_or_name(mportal, portal, job):
     assert names == ([{"status": "RUNNING", "name": "hello", "limit": "1"}] * (job == "hello"))
 
 
-def test_a_name_that_no_running_job_has_is_an_error(mportal, portal):
-    portal.on("GET /projects/rl/jobs", page([]))
-    done = mportal("attach", "nothing", "--", "true")
-    assert done.exit_code == 125
-    assert "no running job named nothing" in done.stderr
+def ppo(status: str, **fields: object) -> dict[str, object]:
+    label = status.lower().replace("_", " ")
+    return job_json(id=7, name="ppo", status=status, status_label=label, **fields)
+
+
+NOT_RUNNING = [
+    ([], 2, "Project rl has no job named 'ppo'. See: mportal ps --project rl"),
+    (
+        [ppo("FAILED", is_final=True)],
+        125,
+        "Job 7 (ppo) has ended: failed. Run it again: mportal rerun rl/7",
+    ),
+    ([ppo("QUEUED")], 125, "Job 7 (ppo) is not running: queued. See: mportal why rl/7"),
+    ([ppo("SETTING_UP")], 125, "Job 7 (ppo) is not running: setting up. See: mportal get rl/7"),
+]
+
+
+@pytest.mark.parametrize("command", ["attach", "sync", "ssh"])
+@pytest.mark.parametrize("case", NOT_RUNNING, ids=["none", "ended", "queued", "starting"])
+def test_a_name_that_no_running_job_has_is_reported_with_what_the_newest_job_does(
+    mportal, portal, monkeypatch, command, case
+):
+    jobs, exit_code, message = case
+    portal.on("GET /projects/rl/jobs", page([]), page(jobs))
+    monkeypatch.setattr(opening, "load", lambda _environment: CONFIG)
+    monkeypatch.setattr(opening, "signed_in", lambda config: signed_in(config, **portal.options()))
+    done = mportal(command, "ppo")
+    assert (done.exit_code, done.stderr) == (exit_code, f"Error: {message}\n")
+
+
+@pytest.mark.parametrize("command", ["attach", "sync", "ssh"])
+def test_a_token_in_place_of_a_job_is_sent_nowhere_and_not_shown(mportal, portal, command):
+    done = mportal(command, "mpt_" + "a" * 40)
+    assert (done.exit_code, "is a token" in done.stderr) == (2, True)
+    assert "aaaa" not in done.stderr
+    assert portal.seen("GET /projects/rl/jobs") == []
 
 
 def test_without_a_program_and_a_terminal_it_says_how_to_use_it(mportal, portal):

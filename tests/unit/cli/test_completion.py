@@ -31,14 +31,29 @@ def test_jobs_are_completed_by_id_with_name_and_status(complete, portal):
     assert complete("logs", "4") == [("42", "ppo RUNNING")]
 
 
+def test_jobs_are_completed_by_name_with_the_newest_of_each(complete, portal):
+    portal.on(
+        JOBS, page([job_json(id=42, name="ppo", status="RUNNING"), job_json(id=41, name="ppo")])
+    )
+    assert complete("logs", "p") == [("ppo", "job 42 RUNNING")]
+    assert complete("history", "") == [("ppo", "job 42 RUNNING")]
+
+
+@pytest.mark.parametrize("command", ["attach", "sync", "ssh"])
+def test_running_jobs_are_offered_to_commands_that_connect_to_them(complete, portal, command):
+    portal.on(JOBS, page([job_json(id=42, name="ppo", status="RUNNING")]))
+    assert [value for value, _ in complete(command, "")] == ["42", "ppo"]
+    assert portal.seen(JOBS)[0].url.params["status"] == "RUNNING"
+
+
 def test_a_job_that_is_given_already_is_not_offered_again(complete, portal):
     portal.on(JOBS, page([job_json(id=42), job_json(id=41)]))
-    assert [value for value, _ in complete("cancel", "42", "")] == ["41"]
+    assert [value for value, _ in complete("cancel", "42", "4")] == ["41"]
 
 
 def test_jobs_of_the_named_project_are_offered(complete, portal):
     portal.on("GET /projects/vision/jobs", page([job_json(id=9)]))
-    assert [value for value, _ in complete("get", "--project", "vision", "")] == ["9"]
+    assert [value for value, _ in complete("get", "--project", "vision", "9")] == ["9"]
 
 
 def test_a_portal_that_refuses_completes_nothing(complete, portal):

@@ -68,3 +68,10 @@ def test_json_is_the_graph_and_quiet_its_numbers(mportal, portal):
     portal.on(GRAPH, ok(DIAMOND))
     assert len(json.loads(mportal("graph", "3", "-o", "json").stdout)["edges"]) == 5
     assert mportal("graph", "3", "-q").stdout.split() == ["1", "2", "3", "4", "5"]
+
+
+def test_statuses_have_colors_on_a_terminal_unless_no_color_is_set(mportal, portal, monkeypatch):
+    portal.on(GRAPH, ok(DIAMOND))
+    assert "\x1b[31mFAILED" in mportal("graph", "3", color=True).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in mportal("graph", "3", color=True).stdout
