@@ -9,6 +9,7 @@ import click
 from monarch_client.cli.output import Output, age, local_day, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
+from monarch_client.cli.verb_group import VerbGroup
 from monarch_client.rest.config import Config, save
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def whoami(session: Session, output: Output) -> None:
     output.one(me, lambda: _show_me(session.config.url, me), key="username")
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def token() -> None:
     """Manage your API tokens."""
 

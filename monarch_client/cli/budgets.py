@@ -79,7 +79,13 @@ def budget_set(
 
 
 @click.command()
-@click.option("--by", type=click.Choice(list(HEADERS)), default="user", show_default=True)
+@click.option(
+    "--by",
+    type=click.Choice(list(HEADERS)),
+    default="user",
+    show_default=True,
+    help="What each row is.",
+)
 @click.option("--from", "first_day", default="", metavar="DAY", help="Such as 2026-11-01.")
 @click.option("--to", "last_day", default="", metavar="DAY", help="Default: today.")
 @project_option

@@ -11,6 +11,7 @@ import click
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
+from monarch_client.cli.verb_group import VerbGroup
 from monarch_client.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ CHECK_S, ASK_AGAIN_S = 120.0, 2.0
 _file = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def cloud() -> None:
     """Manage credentials of clouds."""
 

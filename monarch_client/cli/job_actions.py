@@ -94,7 +94,13 @@ def extend(session: Session, job_id: int, duration: str, project: str | None) ->
 @click.command()
 @jobs_argument
 @project_option
-@click.option("--follow/--detach", "-f/-d", default=False, help="Show the log until it ends.")
+@click.option(
+    "--follow/--detach",
+    "-F/-d",
+    "-f",
+    default=False,
+    help="Follow the new job to its end.",
+)
 @drop_deleted_option
 @output_options
 @pass_session

@@ -118,7 +118,14 @@ EVENT_COLUMNS = {
 @click.option("--sort", default="", help="Such as name, -duration or -cost; a minus reverses it.")
 @click.option("--view", default="", help="The filters and order of this saved view.")
 @click.option("--pin", is_flag=True, default=None, help="Unfinished jobs first.")
-@click.option("--limit", "-n", type=click.IntRange(1, 200), default=20, show_default=True)
+@click.option(
+    "--limit",
+    "-n",
+    type=click.IntRange(1, 200),
+    default=20,
+    show_default=True,
+    help="The most jobs to list.",
+)
 @click.option("--watch", "-w", is_flag=True, help="Show changes until Ctrl-C.")
 @output_options
 @pass_session

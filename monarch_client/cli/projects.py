@@ -11,6 +11,7 @@ from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, duration, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
+from monarch_client.cli.verb_group import VerbGroup
 
 if TYPE_CHECKING:
     from monarch_client.wire.projects import Member, Project, ProjectLimits
@@ -28,7 +29,7 @@ MEMBER_COLUMNS = {
 }
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def project() -> None:
     """Manage projects."""
 
@@ -61,7 +62,13 @@ def project_rename(session: Session, slug: str, new_slug: str | None, name: str 
 
 @project.command("laptops")
 @click.argument("slug", shell_complete=completion.projects)
-@click.option("--allow/--refuse", "allowed", required=True, default=None)
+@click.option(
+    "--allow/--refuse",
+    "allowed",
+    required=True,
+    default=None,
+    help="Whether laptops may attach.",
+)
 @pass_session
 def project_laptops(session: Session, slug: str, *, allowed: bool) -> None:
     """Allow laptops to attach to jobs that have a driver, or refuse it.
@@ -114,7 +121,7 @@ def project_delete(session: Session, slug: str, confirm: str | None) -> None:
     say(f"{slug}: deleted")
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def members() -> None:
     """Manage members of a project."""
 

@@ -12,6 +12,7 @@ import click
 from monarch_client.cli.output import Output, age, duration, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import tell
+from monarch_client.cli.verb_group import VerbGroup
 
 if TYPE_CHECKING:
     from monarch_client.wire.queue import Amount, Place, Quota, Share, Turn
@@ -140,7 +141,7 @@ TURN_COLUMNS = {
 }
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def queue() -> None:
     """Show queues, pools and queued jobs."""
 
@@ -154,7 +155,14 @@ def queue_list(session: Session, output: Output) -> None:
 
 
 @queue.command("jobs")
-@click.option("--limit", "-n", default=50, show_default=True, type=click.IntRange(1, _MOST_TURNS))
+@click.option(
+    "--limit",
+    "-n",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1, _MOST_TURNS),
+    help="The most jobs to list.",
+)
 @output_options
 @pass_session
 def queue_jobs(session: Session, *, limit: int, output: Output) -> None:
@@ -212,7 +220,7 @@ def queue_shares(session: Session, output: Output) -> None:
     output.rows(shares, SHARE_COLUMNS, key="project", least=("NORMALIZED HOURS", "WEIGHT"))
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def quota() -> None:
     """Show quotas: limits on running jobs."""
 

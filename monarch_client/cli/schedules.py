@@ -20,6 +20,7 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
+from monarch_client.cli.verb_group import VerbGroup
 from monarch_client.errors import InvalidSpecErrors
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def policy_options(command: F) -> F:
     return zone(overlap(catch_up(command)))
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def schedule() -> None:
     """Manage schedules."""
 

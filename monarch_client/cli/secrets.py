@@ -12,6 +12,7 @@ from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
+from monarch_client.cli.verb_group import VerbGroup
 
 if TYPE_CHECKING:
     from monarch_client.wire.projects import Secret
@@ -24,7 +25,7 @@ COLUMNS = {
 }
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def secret() -> None:
     """Manage secrets of a project."""
 

@@ -9,6 +9,7 @@ from monarch_client.cli.projects import show_limits
 from monarch_client.cli.queues import preemption, said, whose
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
+from monarch_client.cli.verb_group import VerbGroup
 from monarch_client.spec.amounts import amount_in
 from monarch_client.spec.durations import seconds_in
 
@@ -72,7 +73,7 @@ _CAP = _Cap()
 Caps = tuple[tuple[str, float], ...]
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def pool() -> None:
     """Manage pools: machines of a backend that queues share."""
 
@@ -116,7 +117,7 @@ def pool_rm(session: Session, name: str) -> None:
     say(f"{name}: removed")
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def queue() -> None:
     """Manage queues, which jobs name with portal.queue."""
 
@@ -150,7 +151,7 @@ def queue_rm(session: Session, name: str) -> None:
     say(f"{name}: removed")
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def quota() -> None:
     """Manage quotas: limits on running jobs."""
 
@@ -185,7 +186,7 @@ def quota_rm(session: Session, quota_id: int) -> None:
     say(f"{quota_id}: removed")
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def project() -> None:
     """Manage projects."""
 

@@ -34,7 +34,14 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 @click.command()
 @job_argument
 @project_option
-@click.option("--rank", "-r", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--rank",
+    "-r",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The node.",
+)
 @click.option(
     "--pid", type=click.IntRange(1), help="Only this process; by default all Python processes."
 )

@@ -17,6 +17,7 @@ from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.submit import job_options
 from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
+from monarch_client.cli.verb_group import VerbGroup
 from monarch_client.errors import InvalidSpecErrors
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _values(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> di
     return values
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def template() -> None:
     """Save and run job templates."""
 

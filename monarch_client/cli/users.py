@@ -10,6 +10,7 @@ from monarch_client.cli.output import Output, age, local_day, local_time, output
 from monarch_client.cli.projects import ROLES
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
+from monarch_client.cli.verb_group import VerbGroup
 
 if TYPE_CHECKING:
     from monarch_client import wire
@@ -34,7 +35,7 @@ _hours = click.option(
 )
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def user() -> None:
     """Manage users of the installation."""
 
@@ -42,7 +43,11 @@ def user() -> None:
 @user.command("ls")
 @click.option("--search", "-s", default="", help="A part of the name.")
 @click.option(
-    "--state", type=click.Choice(["all", "active", "disabled"]), default="all", show_default=True
+    "--state",
+    type=click.Choice(["all", "active", "disabled"]),
+    default="all",
+    show_default=True,
+    help="Only such accounts.",
 )
 @output_options
 @pass_session
@@ -60,7 +65,13 @@ def user_ls(session: Session, output: Output, *, search: str, state: str) -> Non
 @user.command("invite")
 @click.argument("username")
 @click.option("--project", "-p", default="", help="Make them a member of this project.")
-@click.option("--role", type=click.Choice(ROLES), default="member", show_default=True)
+@click.option(
+    "--role",
+    type=click.Choice(ROLES),
+    default="member",
+    show_default=True,
+    help="The role in the project.",
+)
 @_hours
 @output_options
 @pass_session
@@ -105,7 +116,13 @@ def user_enable(session: Session, usernames: tuple[str, ...]) -> None:
 
 @user.command("admin")
 @click.argument("username")
-@click.option("--grant/--revoke", "is_admin", required=True, default=None)
+@click.option(
+    "--grant/--revoke",
+    "is_admin",
+    required=True,
+    default=None,
+    help="Give or take the rights of an administrator.",
+)
 @pass_session
 def user_admin(session: Session, *, username: str, is_admin: bool) -> None:
     """Make a user an administrator of the installation, or an ordinary user."""

@@ -8,6 +8,7 @@ from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
+from monarch_client.cli.verb_group import VerbGroup
 
 COLUMNS = {
     "ID": lambda view: str(view.id),
@@ -18,7 +19,7 @@ COLUMNS = {
 }
 
 
-@click.group("view")
+@click.group("view", cls=VerbGroup)
 def view_group() -> None:
     """Manage saved views of the job table."""
 

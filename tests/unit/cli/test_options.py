@@ -6,6 +6,7 @@ import click
 import pytest
 
 from monarch_client.cli.main import cli
+from monarch_client.cli.verb_group import VerbGroup
 from tests.each_case import check_each
 from tests.unit.cli.test_wrong_values import commands
 from tests.unit.rest.fake_portal import job_json, ok, page
@@ -64,3 +65,33 @@ def test_jobs_of_two_projects_in_one_command_are_refused(mportal, portal, words)
     portal.on("GET /projects/vision/jobs", page([job_json()]))
     done = mportal(*words)
     assert (done.exit_code, "Name jobs of one project." in done.stderr) == (2, True)
+
+
+def test_every_option_has_a_help_text():
+    def check(_path, command):
+        bare = [p.opts[-1] for p in command.params if isinstance(p, click.Option) and not p.help]
+        assert bare == []
+
+    check_each(commands(cli), check)
+
+
+def test_a_list_and_a_deletion_are_found_by_the_usual_words():
+    context = click.Context(cli)
+    same = [("ls", "list"), ("rm", "delete"), ("rm", "remove")]
+    found = {
+        (group.name, *names)
+        for group in (cli.get_command(context, name) for name in cli.list_commands(context))
+        if isinstance(group, VerbGroup)
+        for names in same
+        if group.get_command(context, names[0])
+        and group.get_command(context, names[0]) is group.get_command(context, names[1])
+    }
+    assert {group for group, *_ in found} == {
+        *("members", "project", "queue", "quota", "schedule", "secret", "template", "token", "view")
+    }
+
+
+def test_a_rerun_is_followed_by_the_option_of_submit_and_by_its_own():
+    rerun = cli.get_command(click.Context(cli), "rerun")
+    follow = next(p for p in rerun.params if p.name == "follow")
+    assert {"-F", "-f", "--follow"} <= set(follow.opts)
