@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.options import SPEC_FILE, project_option, running_job_argument
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.submit import job_envs
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 program_argument = click.argument("program", nargs=-1, type=click.UNPROCESSED)
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "mportal attach ppo -- python program.py",
+        "mportal attach ppo",
+    ),
+)
 @running_job_argument
 @click.option(
     "--sync",
@@ -47,7 +54,13 @@ def attach(
     click.get_current_context().exit(code)
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "mportal dev --gpus H100:8 -- python program.py",
+        "mportal dev -f job.yaml --keep",
+    ),
+)
 @click.option("--file", "-f", "source", type=SPEC_FILE, help="A specification, instead of options.")
 @click.option(
     "--mesh", "meshes", multiple=True, metavar="NAME=N", help="Default: workers=1. Repeatable."

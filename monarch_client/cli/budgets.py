@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.options import project_option
 from monarch_client.cli.output import Output, dollars, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
@@ -78,7 +79,12 @@ def budget_set(
     output.one(changed, lambda: _show_budget(changed), key="spent_usd")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal usage --by job",
+        "mportal usage --by day --from 2026-11-01 --to 2026-11-15",
+    )
+)
 @click.option(
     "--by",
     type=click.Choice(list(HEADERS)),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import PORTAL_TROUBLE, exit_code_of_error, exit_code_of_refusal
 from monarch_client.cli.options import (
     drop_deleted_option,
@@ -64,7 +65,11 @@ def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> 
     act(session, project, "release", job_ids)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal prioritize 42 43 80",
+    )
+)
 @jobs_argument
 @click.argument("priority", type=click.IntRange(LOWEST_PRIORITY, HIGHEST_PRIORITY))
 @project_option
@@ -79,7 +84,11 @@ def prioritize(
     act(session, project, "prioritize", job_ids, priority=priority)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal extend 42 2h",
+    )
+)
 @job_argument
 @click.argument("duration")
 @project_option
@@ -91,7 +100,12 @@ def extend(session: Session, job_id: int, duration: str, project: str | None) ->
     say(f"Job {job.id}: may run for {timedelta(seconds=job.max_duration_s or 0)}{until}")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal rerun 42 -F",
+        "mportal rerun 42 43 --drop-deleted",
+    )
+)
 @jobs_argument
 @project_option
 @click.option(

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.moments import MovingMoment
 from monarch_client.cli.options import job_argument, job_numbers, project_option
 from monarch_client.cli.output import Output, age, dollars, duration, local_time, output_options
@@ -99,7 +100,14 @@ EVENT_COLUMNS = {
 }
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal ps -s RUNNING,QUEUED -u me",
+        "mportal ps --since 24h --reason OOM",
+        "mportal ps -l team=rl --sort -cost -n 50",
+        "mportal ps -q -s QUEUED | xargs mportal hold",
+    )
+)
 @project_option
 @click.option("--status", "-s", default="", help="Such as RUNNING,QUEUED.")
 @click.option("--user", "-u", default="", help='A user name, or "me".')

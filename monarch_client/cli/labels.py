@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.job_actions import act
 from monarch_client.cli.options import job_argument, job_numbers, project_option
 from monarch_client.cli.session import Session, pass_session
@@ -11,7 +12,12 @@ from monarch_client.cli.terminal import say
 from monarch_client.spec.label_keys import changes_in
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal label 42 43 team=rl stage=final",
+        "mportal label 42 stage-",
+    )
+)
 @click.argument("words", nargs=-1, required=True, metavar="JOB... NAME=VALUE...")
 @project_option
 @pass_session

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.log_search import Search, SearchRequest, search_options
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 PAGE = 1000
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal logs 42 -f",
+        "mportal logs ppo -r 3 -n 100",
+        'mportal logs ppo --grep "loss=nan" --since 1h',
+    )
+)
 @job_argument
 @project_option
 @click.option(

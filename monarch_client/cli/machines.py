@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from monarch_client.cli import completion
+from monarch_client.cli.examples import examples
 from monarch_client.cli.job_actions import each_of
 from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, age, dollars, output_options
@@ -108,7 +109,12 @@ def clusters_down(session: Session, *, names: tuple[str, ...], yes: bool) -> Non
         say(f"{cluster.name}: terminating")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal plan job.yaml",
+        "mportal plan job.yaml -o json",
+    )
+)
 @click.argument("file", type=SPEC_FILE)
 @project_option
 @output_options

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, local_time, output_options
@@ -50,7 +51,12 @@ HISTORY: dict[str, Callable[[Any], str]] = {
 }
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal metrics ppo",
+        "mportal metrics ppo -n loss -r 0",
+    )
+)
 @job_argument
 @project_option
 @click.option("--attempt", "-a", type=click.IntRange(1), help="The attempt; by default the newest.")

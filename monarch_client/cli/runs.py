@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from monarch_client.cli import completion
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.jobs import gpu_use_text
 from monarch_client.cli.options import job_numbers, project_option
@@ -86,7 +87,12 @@ metric_option = click.option(
 )
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal history ppo",
+        "mportal history ppo -m loss -m reward -n 50",
+    )
+)
 @click.argument("name", shell_complete=completion.job_names)
 @project_option
 @metric_option
@@ -134,7 +140,12 @@ def history(
         tell(f"These are the newest {len(found)} runs. Use -n for more, at most {_MOST_RUNS}.")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal compare 42 43",
+        "mportal compare 42 43 44 -m loss --diff",
+    )
+)
 @click.argument(
     "names",
     nargs=-1,

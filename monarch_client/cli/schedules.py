@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from monarch_client.cli import completion
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.job_actions import each_of
 from monarch_client.cli.options import SPEC_FILE, project_option
@@ -99,7 +100,12 @@ def schedule() -> None:
     """Manage schedules."""
 
 
-@schedule.command("add")
+@schedule.command(
+    "add",
+    epilog=examples(
+        'mportal schedule add nightly job.yaml -c "30 2 * * 1-5" -z Europe/Berlin',
+    ),
+)
 @click.argument("name")
 @click.argument("file", type=SPEC_FILE)
 @click.option("--cron", "-c", required=True, help='Such as "30 2 * * 1-5", or @daily.')

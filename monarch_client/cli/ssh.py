@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.options import project_option, running_job_argument
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.gateway.forward import Forward
@@ -27,7 +28,13 @@ class _ForwardType(click.ParamType):
             self.fail(f"{value!r} is not PORT or [BIND:]PORT:HOST:PORT", param, ctx)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal ssh ppo",
+        "mportal ssh ppo -r 3 -- nvidia-smi",
+        "mportal ssh ppo -L 6006 -N",
+    )
+)
 @running_job_argument
 @click.argument("command", metavar="[-- COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.option(

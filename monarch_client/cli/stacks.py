@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import DETACHED, FAILED_WITHOUT_CODE, NOTHING_FOUND, TIMED_OUT
 from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options
@@ -31,7 +32,12 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 }
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal stacks ppo",
+        "mportal stacks ppo -r 3 --pid 4711",
+    )
+)
 @job_argument
 @project_option
 @click.option(

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import output_options
 from monarch_client.cli.session import Session, pass_session
@@ -47,7 +48,13 @@ def job_options(command: F) -> F:
     return project_option(name(job_envs(hold(dry_run(estimate(output_options(command)))))))
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal submit job.yaml",
+        "mportal submit job.yaml -F -e LR=0.01",
+        "mportal submit job.yaml --estimate-cost",
+    )
+)
 @click.argument("files", type=SPEC_FILE, nargs=-1)
 @click.option("--file", "-f", "named", type=SPEC_FILE, help="The file, as an option.")
 @click.option("--follow/--detach", "-F/-d", default=False, help="Follow the job to its end.")
@@ -67,7 +74,14 @@ def submit(session: Session, /, **options: Any) -> None:
     submit_files(session, **options)
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "mportal run -- nvidia-smi",
+        "mportal run -N 2 --gpus H100:8 --workdir . -- python train.py",
+        "mportal run --mesh trainers=4 -- python driver.py",
+    ),
+)
 @click.option("--nodes", "-N", "num_nodes", type=click.IntRange(1), help="Default: 1.")
 @click.option(
     "--mesh", "meshes", multiple=True, metavar="NAME=N", help="Make it a Monarch job. Repeatable."

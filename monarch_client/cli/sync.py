@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.options import project_option, running_job_argument
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
     pass
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal sync ppo",
+        "mportal sync ppo src -w",
+    )
+)
 @running_job_argument
 @click.argument(
     "path", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path()

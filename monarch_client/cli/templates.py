@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from monarch_client.cli import completion
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, age, output_options
@@ -98,7 +99,13 @@ def template_show(
         output.one(found, lambda: _show(found), key="name")
 
 
-@template.command("run")
+@template.command(
+    "run",
+    epilog=examples(
+        "mportal template run finetune -P nodes=4 -F",
+        "mportal template run finetune -P prompt=@prompt.txt --print",
+    ),
+)
 @click.argument("template_name", metavar="NAME", shell_complete=completion.templates)
 @click.option(
     "--param", "-P", "values", multiple=True, metavar="NAME=VALUE", callback=_values,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import DETACHED, NOTHING_FOUND
 from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, amount, output_options
@@ -80,7 +81,12 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 LEAST = ("DISK", "IN", "OUT", "GPU MEMORY %", "MESH", "HEARD")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "mportal top 42",
+        "mportal top ppo -w",
+    )
+)
 @job_argument
 @project_option
 @click.option("--attempt", "-a", type=click.IntRange(1), help="The attempt; by default the newest.")

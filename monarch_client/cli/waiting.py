@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from monarch_client.cli.examples import examples
 from monarch_client.cli.exit_codes import DETACHED, TIMED_OUT, exit_code_of
 from monarch_client.cli.options import jobs_argument, project_option
 from monarch_client.cli.progress import Progress
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
 WAIT_POLL_S = 1.0
 
 
-@click.command(name="wait")
+@click.command(
+    name="wait",
+    epilog=examples(
+        "mportal wait 42 43",
+        "mportal wait ppo --timeout 600 && mportal logs ppo",
+    ),
+)
 @jobs_argument
 @project_option
 @click.option("--timeout", "timeout_s", type=float, help="Give up after this many seconds (124).")

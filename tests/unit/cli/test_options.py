@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 import pytest
 
@@ -95,3 +97,24 @@ def test_a_rerun_is_followed_by_the_option_of_submit_and_by_its_own():
     rerun = cli.get_command(click.Context(cli), "rerun")
     follow = next(p for p in rerun.params if p.name == "follow")
     assert {"-F", "-f", "--follow"} <= set(follow.opts)
+
+
+def test_the_examples_of_help_are_commands_with_these_options():
+    lines = [
+        (command, line.strip())
+        for _, command in commands(cli)
+        for line in (command.epilog or "").splitlines()
+        if line.startswith("  ")
+    ]
+    assert len(lines) > 40
+
+    def check(command, line):
+        words = shlex.split(line.partition(" | ")[0].partition(" && ")[0])[1:]
+        group = cli
+        while isinstance(group, click.Group):
+            name, words = words[0], words[1:]
+            group = group.get_command(click.Context(group), name)
+        assert group is command
+        command.make_parser(click.Context(command)).parse_args(words)
+
+    check_each(lines, check)
