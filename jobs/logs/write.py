@@ -16,8 +16,8 @@ from jobs.models import LogHead
 # Each batch of lines of each job pays for these: made up by models they take five times as long.
 # By their names: a statement that is prepared must not find other columns after a migration.
 _LOCKED = """
-SELECT attempt_id, next_line, sealed_before, acked, open_ends, raw_bytes, tail_bytes,
-    removed_at
+SELECT attempt_id, next_line, sealed_before, acked, last_lines, open_ends, raw_bytes,
+    tail_bytes, removed_at
 FROM jobs_loghead WHERE attempt_id = %s FOR NO KEY UPDATE
 """
 _BLOCK = "(%s, %s, %s, %s, %s, %s)"
@@ -27,7 +27,8 @@ _ADD_BLOCKS = """WITH added AS (
     VALUES {blocks})
 """
 _SAVE_HEAD = """UPDATE jobs_loghead
-SET next_line = %s, acked = %s, open_ends = %s, raw_bytes = %s, tail_bytes = %s
+SET next_line = %s, acked = %s, last_lines = %s, open_ends = %s, raw_bytes = %s,
+    tail_bytes = %s
 WHERE attempt_id = %s"""
 
 
@@ -54,7 +55,7 @@ def append(head: LogHead, lines: list[str]) -> None:
         head.raw_bytes += raw_bytes
         head.tail_bytes += raw_bytes
     adding = _ADD_BLOCKS.format(blocks=", ".join([_BLOCK] * len(blocks))) if blocks else ""
-    maps = (json.dumps(head.acked), json.dumps(head.open_ends))
+    maps = map(json.dumps, (head.acked, head.last_lines, head.open_ends))
     saved = (head.next_line, *maps, head.raw_bytes, head.tail_bytes, head.pk)
     with connection.cursor() as cursor:
         cursor.execute(adding + _SAVE_HEAD, [*chain.from_iterable(blocks), *saved])

@@ -17,6 +17,8 @@ class LogHead(models.Model):
     sealed_before = models.BigIntegerField(default=1)
     # Rank (as text, JSON has no other keys) -> last sequence number stored.
     acked = models.JSONField(default=dict)
+    # Rank (as text) -> when its program last wrote a line, in seconds since 1970.
+    last_lines = models.JSONField(default=dict, db_default={}, blank=True)
     # Where a piece of a long or slow line ended inside a masked value:
     # {"rank stream": [`jobs.logs.walking.Position`, ...]}.
     open_ends = models.JSONField(default=dict, db_default={}, blank=True)

@@ -8,16 +8,16 @@ from django.db.models import Prefetch
 
 from jobs import models
 from jobs.ground import clock
-from jobs.models import AttemptStage, Cluster, Job, JobDependency, LogHead
+from jobs.models import AttemptStage, Job, JobDependency, LogHead
 from jobs.permissions import Actor, Verb, job_for
 from jobs.policies.limits import should_warn, shown_minutes_s
-from jobs.readers.clusters import ssh_command
 from jobs.readers.extended import extended
 from jobs.readers.job_table import Rights, job_row, with_attempts
 from jobs.readers.run_history import RunPosition, run_position
+from jobs.readers.workers import worker_views
 from jobs.statuses import PURPOSES, JobStatus, StageName
 from monarch_client.wire import jobs as wire
-from monarch_client.wire.attempts import Attempt, Diagnosis, Stage, Worker
+from monarch_client.wire.attempts import Attempt, Diagnosis, Stage
 
 # Children that a page names; the list of jobs has all.
 SHOWN_CHILDREN = 5
@@ -139,12 +139,6 @@ def attempts_of(job: Job, workers_of: int | None = None) -> list[Attempt]:
     return [_attempt(attempt) for attempt in attempts.order_by("-number")]
 
 
-def workers_of(attempt: models.Attempt) -> list[Worker]:
-    """Return the workers of an attempt, by rank."""
-    rows = attempt.workers.order_by("rank")
-    return [_worker(worker, attempt.cluster) for worker in rows]
-
-
 def _attempt(attempt: models.Attempt) -> Attempt:
     rows = {stage.name: stage for stage in attempt.stages.all()}
     cluster = attempt.cluster
@@ -168,7 +162,7 @@ def _attempt(attempt: models.Attempt) -> Attempt:
         diagnosis=Diagnosis(**attempt.diagnosis) if attempt.diagnosis else None,
         log_removed_at=head.removed_at if head else None,
         stages=[_stage(name, rows.get(name), attempt) for name in StageName],
-        workers=[_worker(worker, cluster) for worker in attempt.workers.all()],
+        workers=worker_views(attempt, attempt.workers.all()),
     )
 
 
@@ -196,20 +190,4 @@ def _stage(name: StageName, row: AttemptStage | None, attempt: models.Attempt) -
         duration_s=row.duration_s,
         detail=row.detail,
         failure=row.failure,
-    )
-
-
-def _worker(row: models.Worker, cluster: Cluster | None) -> Worker:
-    return Worker(
-        rank=row.rank,
-        mesh=row.mesh,
-        address=row.address,
-        status=row.status,
-        python=row.python,
-        pid=row.pid,
-        exit_code=row.exit_code,
-        detail=row.detail,
-        ready_at=row.ready_at,
-        ended_at=row.ended_at,
-        ssh=ssh_command(cluster, row.rank),
     )

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jobs.models import Attempt
 from jobs.permissions import Actor, job_for
 from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.readers.host_metrics import HostChoice, HostView, host_metrics
-from jobs.readers.job_page import workers_of
+from jobs.readers.workers import workers_of
 from monarch_client.wire.attempts import Worker
 
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A node. `host` is None until it has reported."""
+    """A node. `host` is None until it has reported.
+
+    `silent_at_end_s`: the time from its last line to the end of the attempt.
+    """
 
     worker: Worker
     host: HostView | None
+    silent_at_end_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,16 @@ def job_nodes(actor: Actor, slug: str, job_id: int, number: int | None = None) -
         is_final=found.is_final,
         num_nodes=job.num_hosts,
         nodes=[
-            NodeView(worker, hosts.get(worker.rank))
-            for worker in (workers_of(attempt) if attempt else [])
-        ],
+            NodeView(worker, hosts.get(worker.rank), _silent_at_end_s(attempt, worker))
+            for worker in workers_of(attempt)
+        ]
+        if attempt
+        else [],
     )
+
+
+def _silent_at_end_s(attempt: Attempt, worker: Worker) -> float | None:
+    if attempt.ended_at is None or worker.last_line_at is None:
+        return None
+    # Lines have whole seconds.
+    return max(0, round((attempt.ended_at - worker.last_line_at).total_seconds()))

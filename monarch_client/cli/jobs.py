@@ -280,14 +280,19 @@ def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
 
 
 def _show_workers(workers: list[Worker], most: int) -> None:
-    """Print at most `most` workers, lost and failed ones first."""
+    """Print at most `most` workers, of more only the lost, failed and silent ones if any."""
     if not workers:
         return
-    unwell = [each for each in workers if each.status == LOST or each.exit_code]
+    unwell = [each for each in workers if each.status == LOST or each.exit_code or each.is_silent]
     shown = workers if len(workers) <= most else (unwell or workers)[:most]
     say()
-    rows = [[str(w.rank), w.mesh, w.status, w.address, _code(w.exit_code), w.detail] for w in shown]
-    print_table(["RANK", "MESH", "STATUS", "ADDRESS", "EXIT", "DETAIL"], rows)
+    print_table(
+        ["RANK", "MESH", "STATUS", "LAST LINE", "ADDRESS", "EXIT", "DETAIL"],
+        [
+            [str(w.rank), w.mesh, w.status, _last_line(w), w.address, _code(w.exit_code), w.detail]
+            for w in shown
+        ],
+    )
     for worker in shown:
         if worker.ssh:
             say(f"  rank {worker.rank}: {worker.ssh}")
@@ -296,6 +301,13 @@ def _show_workers(workers: list[Worker], most: int) -> None:
         totals = ", ".join(f"{count} {status}" for status, count in counts.most_common())
         left = len(workers) - len(shown)
         say(f"  and {left} more; {len(workers)} in all: {totals}. --all lists them.")
+
+
+def _last_line(worker: Worker) -> str:
+    """Return the age of a worker's last line, marked if most others write much more often."""
+    if worker.last_line_at is None:
+        return "SILENT" if worker.is_silent else ""
+    return f"{age(worker.last_line_at)} ago{' SILENT' if worker.is_silent else ''}"
 
 
 def _said_of(stage: Stage, known: tuple[str, ...]) -> str:

@@ -44,6 +44,12 @@ class Worker:
     ssh: Annotated[
         str, Meta(description="The command that reaches the node; empty where it is not known.")
     ] = ""
+    last_line_at: Annotated[
+        Moment | None, Meta(description="When its program last wrote a line to the log.")
+    ] = None
+    is_silent: Annotated[
+        bool, Meta(description="It has written nothing for much longer than most other ranks.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from jobs.models import Attempt, LogHead
 from jobs.policies.program_metrics import Report, report_of
 from monarch_client.crash_points import reach
 from monarch_client.runner.vocabulary.frames import LINE, MESH, METRICS, TASKS
+from monarch_client.runner.vocabulary.streams import PROGRAM_STREAMS
 
 logger = logging.getLogger(__name__)
 
@@ -147,6 +148,8 @@ def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
         if frame["kind"] == LINE:
             text = mask.text(frame)
             news.lines.append(_stored(frame, text))
+            if frame["stream"] in PROGRAM_STREAMS:
+                head.last_lines[str(rank)] = int(frame["t"])
             report = report_of(rank, frame["t"], text)
             # The rest of a line that is not complete may change its last number.
             if report and not frame.get("more", False):

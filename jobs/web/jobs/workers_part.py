@@ -35,7 +35,11 @@ class WorkersPart:
 
 
 def workers_part(workers: list[Worker], num_nodes: int, requested: str) -> WorkersPart:
-    """Select, of many workers, the group `requested`; else those in trouble, or the first ones."""
+    """Select, of many workers, the group `requested`; else those in trouble, or the first ones.
+
+    Of few all are selected, those in trouble first.
+    """
+    workers = sorted(workers, key=lambda each: (not is_in_trouble(each), each.rank))
     if len(workers) <= MOST_ROWS:
         return WorkersPart(workers)
     groups = _groups(workers)
@@ -55,15 +59,16 @@ def workers_part(workers: list[Worker], num_nodes: int, requested: str) -> Worke
 def _groups(workers: list[Worker]) -> dict[str, list[Worker]]:
     """Group workers by their name in the address: those in trouble, if any, then all by rank."""
     groups: dict[str, list[Worker]] = {}
-    if trouble := [each for each in workers if _is_in_trouble(each)]:
+    if trouble := [each for each in workers if is_in_trouble(each)]:
         groups[TROUBLE] = trouble
-    for worker in workers:
+    for worker in sorted(workers, key=lambda each: each.rank):
         groups.setdefault(str(worker.rank // MOST_ROWS * MOST_ROWS), []).append(worker)
     return groups
 
 
-def _is_in_trouble(worker: Worker) -> bool:
-    return worker.status in _UNWELL or bool(worker.exit_code)
+def is_in_trouble(worker: Worker) -> bool:
+    """Whether the page points at a worker: it was lost, failed, or is silent."""
+    return worker.status in _UNWELL or bool(worker.exit_code) or worker.is_silent
 
 
 def _words(name: str, group: list[Worker]) -> str:

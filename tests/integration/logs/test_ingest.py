@@ -18,7 +18,7 @@ from jobs.logs.reading import read_lines
 from jobs.models import Attempt, LogBlock, LogHead
 from jobs.statuses import ClusterStatus
 from tests.factories import make_attempt, make_job
-from tests.frame_bytes import body, frame, lines
+from tests.frame_bytes import T0, body, frame, lines
 
 pytestmark = pytest.mark.django_db
 
@@ -183,3 +183,12 @@ def test_a_job_that_prints_its_environment_does_not_give_its_token_away(attempt,
     token = attempt_token(attempt.job_id, attempt.number)
     post(frame(1, text=f"MPORTAL_TOKEN={token}"))
     assert texts(attempt) == ["MPORTAL_TOKEN=mpa_***"]
+
+
+def test_the_time_of_each_ranks_last_line_is_stored_and_the_portals_own_lines_do_not_count(
+    attempt, post
+) -> None:
+    post(*lines(1, 200), *lines(1, 300, rank=1))
+    post(frame(900, rank=1, stream="portal"), frame(901, rank=1, stream="setup"))
+    last = LogHead.objects.get(attempt=attempt).last_lines
+    assert last == {"0": int(T0 + 2), "1": int(T0 + 3)}

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
-from jobs.models import Attempt, Worker
+from jobs.ground import clock
+from jobs.models import Attempt, LogHead, Worker
 from jobs.statuses import JobKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job
 from tests.integration.web.conftest import SOURCE
 from tests.sample_frames import tell_of_hosts
 
 
-def attempt_of(project, kind: JobKind) -> Attempt:
-    job = make_job(project, status=JobStatus.RUNNING, kind=kind, num_nodes=2, spec_source=SOURCE)
+def attempt_of(project, kind: JobKind, ranks: int = 2) -> Attempt:
+    job = make_job(
+        project, status=JobStatus.RUNNING, kind=kind, num_nodes=ranks, spec_source=SOURCE
+    )
     attempt = make_attempt(job)
-    for rank in range(2):
+    for rank in range(ranks):
         Worker.objects.create(attempt=attempt, rank=rank, status=WorkerStatus.RUNNING, pid=70)
     return attempt
 
@@ -28,6 +32,43 @@ def test_a_row_has_the_figures_of_the_node_and_leads_to_its_views(viewer, projec
     assert len(re.findall(r'<span class="num">\d+ %</span>', row[0])) == 3
     for show in ("metrics", "mesh", "stacks"):
         assert f'href="?show={show}&amp;rank=1"' in row[0]
+
+
+def wrote(attempt: Attempt, **seconds_ago: int) -> None:
+    now = clock.now()
+    Attempt.objects.filter(pk=attempt.pk).update(run_started_at=now - timedelta(hours=1))
+    last = {rank[1:]: int(now.timestamp()) - ago_s for rank, ago_s in seconds_ago.items()}
+    LogHead.objects.update_or_create(attempt=attempt, defaults={"last_lines": last})
+
+
+def rows_of(viewer, attempt: Attempt) -> dict[int, str]:
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes").content.decode()
+    found = re.findall(r'<tr id="worker-(\d+)">(.*?)</tr>', html, re.DOTALL)
+    return {int(rank): " ".join(re.sub("<.*?>", " ", row).split()) for rank, row in found}
+
+
+def test_the_rank_that_stopped_writing_is_marked_and_comes_first(viewer, project):
+    attempt = attempt_of(project, JobKind.PLAIN, ranks=4)
+    wrote(attempt, r0=5, r1=6, r2=150, r3=7)
+    rows = rows_of(viewer, attempt)
+    assert list(rows) == [2, 0, 1, 3]
+    assert "2 min ago Silent" in rows[2]
+    assert "Silent" not in rows[0] + rows[1] + rows[3]
+
+
+def test_a_rank_that_never_wrote_is_silent_since_the_program_began(viewer, project):
+    attempt = attempt_of(project, JobKind.MONARCH, ranks=3)
+    wrote(attempt, r0=5, r1=6)
+    assert "– Silent" in rows_of(viewer, attempt)[2]
+
+
+def test_after_the_end_a_row_says_how_long_before_it_the_rank_wrote_last(viewer, project):
+    attempt = attempt_of(project, JobKind.PLAIN, ranks=3)
+    wrote(attempt, r0=5, r1=6, r2=190)
+    Attempt.objects.update(ended_at=clock.now())
+    rows = rows_of(viewer, attempt)
+    assert "3 m 10 s before the end" in rows[2]
+    assert "Silent" not in rows[2]
 
 
 def test_a_plain_job_shows_nothing_of_monarch(viewer, project):

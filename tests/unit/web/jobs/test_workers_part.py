@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from jobs.web.jobs.workers_part import MOST_ROWS, workers_part
@@ -48,3 +49,9 @@ def test_an_unknown_group_is_like_no_group():
     many = [worker(rank) for rank in range(101)]
     assert workers_part(many, 101, "7; DROP").rows == many[:100]
     assert workers_part(many, 101, "100").rows == many[100:]
+
+
+def test_of_many_the_silent_ones_are_among_those_in_trouble():
+    many = [worker(rank, "RUNNING", None) for rank in range(150)]
+    many[140] = replace(many[140], is_silent=True)
+    assert [each.rank for each in workers_part(many, 150, "").rows] == [140]

@@ -1,0 +1,44 @@
+"""Ranks whose program writes nothing for much longer than those of the other ranks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from jobs.policies.silent_ranks import LEAST, silent_ranks
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+def silent(*ages_s: float) -> set[int]:
+    last = {rank: NOW - timedelta(seconds=age_s) for rank, age_s in enumerate(ages_s)}
+    return set(silent_ranks(last, NOW))
+
+
+@pytest.mark.parametrize(
+    ("ages_s", "expected"),
+    [
+        ((1, 2, 120, 1), {2}),
+        ((20, 300, 25, 30, 400), {1, 4}),
+        # All write rarely, or all hang: the one that is a bit older is no exception.
+        ((100, 110, 120, 100), set()),
+        # Only rank 0 writes, as in many programs.
+        ((1, 900, 900, 900), set()),
+        # Of two ranks none is the usual one.
+        ((1, 900), set()),
+        ((900,), set()),
+        ((), set()),
+    ],
+)
+def test_ranks_are_silent_when_most_others_write_much_more_often(ages_s, expected) -> None:
+    assert silent(*ages_s) == expected
+
+
+def test_a_short_pause_is_no_silence() -> None:
+    assert silent(0.1, 0.1, LEAST.total_seconds() - 1) == set()
+    assert silent(0.1, 0.1, LEAST.total_seconds() + 1) == {2}
+
+
+def test_a_line_from_a_clock_ahead_counts_as_written_now() -> None:
+    assert silent(-30, -30, 120) == {2}
