@@ -124,6 +124,7 @@ urlpatterns = [
         name="gateway_session",
     ),
     path(f"{_JOB}/stacks", stacks_view.StacksView.as_view(), name="stacks"),
+    path(f"{_JOB}/stacks/all", stacks_view.AllStacksView.as_view(), name="all_stacks"),
     path("attempts/<int:attempt_id>/frames", ingest_view, name="frames"),
     path("attempts/<int:attempt_id>/code", code_view, name="code"),
     path(f"{_PROJECT}/uploads", upload_views.UploadListView.as_view(), name="uploads"),

@@ -62,4 +62,4 @@ def _silent_at_end_s(attempt: Attempt, worker: Worker) -> float | None:
     if attempt.ended_at is None or worker.last_line_at is None:
         return None
     # Lines have whole seconds.
-    return max(0, round((attempt.ended_at - worker.last_line_at).total_seconds()))
+    return max(0, int((attempt.ended_at - worker.last_line_at).total_seconds()))

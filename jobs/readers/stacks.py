@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from jobs.models import Attempt, Job, StackDump
 from jobs.permissions import Actor, job_for, may, stacks_verb
+from jobs.policies.stack_groups import stack_groups
 from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.statuses import StackState
 from monarch_client.wire import stacks as wire
@@ -43,9 +44,12 @@ def job_stacks(
             can_ask=False,
             ranks=job.num_hosts,
             dumps=[],
+            groups=[],
+            asked_together=[],
         )
     is_over = attempt.ended_at is not None
     dumps = _dumps(attempt, choice)
+    batch = [] if choice.only or choice.shown else _asked_together(attempt)
     is_pending = any(dump.state == StackState.REQUESTED for dump in dumps)
     return wire.Stacks(
         attempt=attempt.number,
@@ -54,6 +58,8 @@ def job_stacks(
         can_ask=not is_over and _may_ask(actor, job),
         ranks=job.num_hosts,
         dumps=dumps,
+        groups=_groups(batch),
+        asked_together=[row.pk for row in batch],
     )
 
 
@@ -79,6 +85,26 @@ def _dumps(attempt: Attempt, choice: StackChoice) -> list[wire.StackDump]:
     found = list(rows.defer("processes"))
     shown = next((row for row in found if row.pk == choice.shown), found[0] if found else None)
     return [_view(row, row.processes if row is shown else []) for row in found]
+
+
+def _asked_together(attempt: Attempt) -> list[StackDump]:
+    """Return the newest dumps if several ranks were asked together, by rank; else none."""
+    newest = attempt.stack_dumps.order_by("-pk").values("asked_at")[:1]
+    rows = list(attempt.stack_dumps.filter(asked_at=newest).order_by("rank"))
+    return rows if len(rows) > 1 else []
+
+
+def _groups(batch: list[StackDump]) -> list[wire.StackGroup]:
+    texts = ((row.rank, process["text"]) for row in batch for process in row.processes)
+    return [
+        wire.StackGroup(
+            ranks=list(group.ranks),
+            processes=group.processes,
+            where=group.where,
+            frames=list(group.frames),
+        )
+        for group in stack_groups(texts)
+    ]
 
 
 def _view(row: StackDump, processes: list[dict[str, object]]) -> wire.StackDump:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import datetime
 
-from jobs.ground import clock
-from jobs.models import Attempt, Cluster, LogHead, Worker
-from jobs.policies.silent_ranks import silent_ranks
+from jobs.logs.silence import last_line_times, silent_ranks_of
+from jobs.models import Attempt, Cluster, Worker
 from jobs.readers.clusters import ssh_command
-from jobs.statuses import WorkerStatus
 from monarch_client.wire import attempts as wire
-
-_AT_WORK = (WorkerStatus.READY, WorkerStatus.RUNNING)
 
 
 def workers_of(attempt: Attempt) -> list[wire.Worker]:
@@ -25,24 +21,12 @@ def worker_views(attempt: Attempt, rows: Iterable[Worker]) -> list[wire.Worker]:
     workers = list(rows)
     if not workers:
         return []
-    # An attempt without any report has none.
-    head: LogHead | None = getattr(attempt, "log_head", None)
-    written = head.last_lines if head else {}
-    last = {int(rank): datetime.fromtimestamp(at, timezone.utc) for rank, at in written.items()}
-    silent = _silent(attempt, workers, last)
+    last = last_line_times(attempt)
+    silent = silent_ranks_of(attempt, workers, last)
     return [
         _view(row, attempt.cluster, last.get(row.rank), is_silent=row.rank in silent)
         for row in workers
     ]
-
-
-def _silent(attempt: Attempt, workers: list[Worker], last: dict[int, datetime]) -> frozenset[int]:
-    """Return the running ranks that are silent; one that never wrote, since the program began."""
-    begun = attempt.run_started_at
-    if attempt.ended_at is not None or begun is None:
-        return frozenset()
-    running = [row.rank for row in workers if row.status in _AT_WORK]
-    return silent_ranks({rank: last.get(rank, begun) for rank in running}, clock.now())
 
 
 def _view(

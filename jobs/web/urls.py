@@ -164,6 +164,7 @@ urlpatterns = [
     path(f"{_JOB}/graph/live", graph_tab.live, name="job_graph_live"),
     path(f"{_JOB}/nodes/live", nodes_tab.live, name="job_nodes_live"),
     path(f"{_JOB}/stacks/ask", stacks_tab.ask, name="stacks"),
+    path(f"{_JOB}/stacks/ask-all", stacks_tab.ask_all, name="all_stacks"),
     path(f"{_JOB}/cancel", job_actions.cancel, name="cancel"),
     path(f"{_JOB}/hold", job_actions.hold, name="hold"),
     path(f"{_JOB}/release", job_actions.release, name="release"),

@@ -13,9 +13,10 @@ from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, tell
+from monarch_client.wire.ranks import rank_count, rank_ranges
 
 if TYPE_CHECKING:
-    from monarch_client.wire.stacks import ProcessStacks, StackDump
+    from monarch_client.wire.stacks import ProcessStacks, StackDump, Stacks
 
 _ASK_AGAIN_S = 1.0
 # The portal itself waits for two minutes.
@@ -51,6 +52,9 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 @click.option(
     "--pid", type=click.IntRange(1), help="Only this process; by default all Python processes."
 )
+@click.option(
+    "--all-ranks", is_flag=True, help="Of all ranks, at most 64, equal stacks printed once."
+)
 @click.option("--list", "is_list", is_flag=True, help="List earlier dumps.")
 @click.option("--show", "shown", type=click.IntRange(1), help="Show the earlier dump with this ID.")
 @click.option("--attempt", "-a", type=click.IntRange(1), help="With --list: of this attempt.")
@@ -64,6 +68,9 @@ def stacks(
     if choice["is_list"]:
         found = session.client.stacks(slug, job_id, attempt=choice["attempt"])
         output.rows(found.dumps, COLUMNS)
+        return
+    if choice["all_ranks"]:
+        _dump_all(session, output, slug, job_id)
         return
     if choice["shown"] is not None:
         kept = session.client.stacks(slug, job_id, dump=choice["shown"]).dumps
@@ -79,6 +86,43 @@ def stacks(
         context.exit(TIMED_OUT)
     if dump.state != "done":
         context.exit(FAILED_WITHOUT_CODE)
+
+
+def _dump_all(session: Session, output: Output, slug: str, job_id: int) -> None:
+    """Request the stacks of all ranks, and print each that differs once with its ranks."""
+    found = session.client.ask_all_stacks(slug, job_id)
+    tell(f"{len(found.asked_together)} ranks have been asked; they answer within seconds.")
+    try:
+        for _ in range(_TRIES):
+            if not _unanswered(found):
+                break
+            session.client.connection.sleep(_ASK_AGAIN_S)
+            found = session.client.stacks(slug, job_id)
+    except KeyboardInterrupt:
+        click.get_current_context().exit(DETACHED)
+    output.one(found, lambda: _show_groups(found))
+    if _unanswered(found):
+        click.get_current_context().exit(TIMED_OUT)
+    if not found.groups:
+        click.get_current_context().exit(FAILED_WITHOUT_CODE)
+
+
+def _unanswered(found: Stacks) -> list[int]:
+    return [dump.rank for dump in found.dumps if dump.state == "asked"]
+
+
+def _show_groups(found: Stacks) -> None:
+    for group in found.groups:
+        listed = f"  ({rank_ranges(group.ranks)})" if len(group.ranks) > 1 else ""
+        say(f"{rank_count(group.ranks)} in {group.where}{listed}")
+        for frame in group.frames:
+            say(f"    {frame}")
+        say("")
+    for dump in found.dumps:
+        if dump.id in found.asked_together and dump.why:
+            complain(f"Rank {dump.rank}: {dump.why}")
+    if ranks := _unanswered(found):
+        complain(f"No answer yet from {rank_count(ranks)}: {rank_ranges(ranks)}; see --list.")
 
 
 def _answered(session: Session, slug: str, job_id: int, dump: StackDump) -> StackDump:

@@ -81,6 +81,14 @@ class MachineCalls:
         path, body = f"/projects/{project}/jobs/{job_id}/stacks", {"rank": rank, "pid": pid}
         return decode(wire.stacks.StackDump, self.connection.request("POST", path, json=body))
 
+    def ask_all_stacks(self, project: str, job_id: int) -> wire.stacks.Stacks:
+        """Request the stacks of all ranks at the same time, of at most 64; see `stacks`.
+
+        ConflictError if no node can answer, or while a request is pending.
+        """
+        path = f"/projects/{project}/jobs/{job_id}/stacks/all"
+        return decode(wire.stacks.Stacks, self.connection.request("POST", path))
+
     def stacks(
         self, project: str, job_id: int, *, attempt: int | None = None, dump: int | None = None
     ) -> wire.stacks.Stacks:

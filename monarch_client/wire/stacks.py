@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta
@@ -39,6 +39,16 @@ class StackDump:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StackGroup:
+    """Processes whose main threads have equal stacks."""
+
+    ranks: list[int]
+    processes: int
+    where: Annotated[str, Meta(description="The call that says most, with its file and line.")]
+    frames: Annotated[list[str], Meta(description="The calls, the innermost first.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stacks:
     """The stack dumps of one attempt."""
 
@@ -48,3 +58,10 @@ class Stacks:
     can_ask: Annotated[bool, Meta(description="Whether you may request another now.")]
     ranks: int
     dumps: Annotated[list[StackDump], Meta(description="The latest ones, newest first.")]
+    groups: Annotated[
+        list[StackGroup],
+        Meta(description="What several ranks that were asked together last do, by equal stacks."),
+    ] = field(default_factory=list)
+    asked_together: Annotated[
+        list[int], Meta(description="The numbers of the dumps of `groups`.")
+    ] = field(default_factory=list)

@@ -64,6 +64,7 @@ WAYS: dict[tuple[str, str], Ways] = {
     ("post", "gateway_sessions"): ways("terminal_ticket", "attach, ssh, dev"),
     ("delete", "gateway_session"): ways("end_session", "sessions"),
     ("post", "stacks"): ways("stacks", "stacks"),
+    ("post", "all_stacks"): ways("all_stacks", "stacks"),
     ("post", "uploads"): ways("", "submit", UPLOADS),
     ("put", "secret"): ways("secrets", "secret set"),
     ("delete", "secret"): ways("delete_secret", "secret delete"),

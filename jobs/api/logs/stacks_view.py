@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.attempts.ask_stacks import ask_stacks
+from jobs.actions.attempts.ask_stacks import ask_all_stacks, ask_stacks
 from jobs.api.base.answers import answer_with
 from jobs.api.base.inputs import AttemptQuery
 from jobs.api.base.portal_view import PortalView
@@ -82,3 +82,22 @@ class StacksView(PortalView):
         body = self.parsed(StacksBody, request.data)
         dump = ask_stacks(self.actor, job, body["rank"], body["pid"])
         return answer_with(stack_dump_view(dump), HTTPStatus.ACCEPTED)
+
+
+class AllStacksView(PortalView):
+    """`/projects/{slug}/jobs/{id}/stacks/all`."""
+
+    @extend_schema(
+        operation_id="job_stacks_ask_all",
+        request=None,
+        responses={202: Stacks, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """Dump the stacks of all nodes at the same time, of at most 64, the silent ones first.
+
+        Then `groups` of the list has equal stacks together, as the answers arrive.
+        """
+        job = self.job()
+        require_stacks(self.actor, job)
+        ask_all_stacks(self.actor, job)
+        return answer_with(job_stacks(self.actor, slug, job_id), HTTPStatus.ACCEPTED)

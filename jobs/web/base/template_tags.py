@@ -37,6 +37,7 @@ from jobs.web.base.browsers import browser_name
 from jobs.web.base.script_modules import imported_by
 from monarch_client.wire.consequences import Asked, consequence_of
 from monarch_client.wire.jobs import Job
+from monarch_client.wire.ranks import rank_count, rank_ranges
 
 register = template.Library()
 register.filter(browser_name)
@@ -125,6 +126,8 @@ register.filter("rate", figures.rate)
 register.filter("hours", figures.hours)
 register.filter("count", figures.count)
 register.filter("mean_time", figures.mean_time)
+register.filter("rank_count", rank_count)
+register.filter("rank_ranges", rank_ranges)
 
 
 _ICON_OF_STAGE = {

@@ -11,9 +11,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from jobs.actions.attempts.ask_stacks import ask_stacks
+from jobs.actions.attempts.ask_stacks import MOST_KEPT, ask_all_stacks, ask_stacks
 from jobs.permissions import Actor, job_for, require_stacks
 from jobs.readers.stacks import StackChoice, job_stacks
+from jobs.statuses import StackState
 from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.forms import StacksForm
 from jobs.web.jobs.hosts_tab import number_in
@@ -25,13 +26,26 @@ def ask(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRespo
     """Request the dump of the form, and show it as soon as it comes."""
     job = job_for(actor, slug, job_id)
     require_stacks(actor, job)
-    back = reverse("web:job_tab", args=[slug, job_id, "nodes"]) + "?show=stacks"
+    back = _address(slug, job_id)
     form = StacksForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose a rank of the job and, optionally, a process id.")
         return redirect(back)
     rank, pid = form.cleaned_data["rank"], form.cleaned_data["pid"]
     return attempt_action(request, lambda: ask_stacks(actor, job, rank, pid), back=back)
+
+
+@require_POST
+@signed_in
+def ask_all(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Request the dumps of all ranks, and show equal stacks together as they come."""
+    job = job_for(actor, slug, job_id)
+    require_stacks(actor, job)
+    return attempt_action(request, lambda: ask_all_stacks(actor, job), back=_address(slug, job_id))
+
+
+def _address(slug: str, job_id: int) -> str:
+    return reverse("web:job_tab", args=[slug, job_id, "nodes"]) + "?show=stacks"
 
 
 def stacks_context(
@@ -43,9 +57,10 @@ def stacks_context(
     found = job_stacks(actor, slug, job_id, choice)
     wanted = next((dump for dump in found.dumps if dump.id == choice.shown), None)
     shown = wanted or (found.dumps[0] if found.dumps else None)
+    together = [dump for dump in found.dumps if dump.id in found.asked_together]
     rank = number_in(query, "rank")
     if rank is None:
-        rank = shown.rank if shown else 0
+        rank = shown.rank if shown and not together else 0
     return {
         "slug": slug,
         "job_id": job_id,
@@ -55,4 +70,7 @@ def stacks_context(
         "stack_rank": rank,
         "last_rank": found.ranks - 1,
         "shown_dump": shown,
+        "most_ranks": MOST_KEPT,
+        "waiting_ranks": [dump.rank for dump in together if dump.state == StackState.REQUESTED],
+        "together": together,
     }

@@ -215,6 +215,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("post", "gateway_sessions"): Operation("open_gateway_session", needs=of_open_job),
     ("delete", "gateway_session"): Operation("end_gateway_session", needs=of_session),
     ("post", "stacks"): Operation("stacks", {"rank": 0}, of_attempt),
+    ("post", "all_stacks"): Operation("stacks", needs=of_attempt),
     ("post", "uploads"): Operation("upload", b"a folder"),
     ("put", "secret"): Operation("set_secret", {"value": SECRET}),
     ("delete", "secret"): Operation("delete_secret", needs=of_secret),

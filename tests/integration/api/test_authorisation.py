@@ -106,6 +106,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("delete", "gateway_session"): "member",  # others': test_gateway_sessions
     ("get", "stacks"): "viewer",
     ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
+    ("post", "all_stacks"): "maintainer",  # as above
     ("post", "uploads"): "member",
     ("get", "upload"): "viewer",
     ("get", "secrets"): "member",

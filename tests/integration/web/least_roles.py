@@ -149,6 +149,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job_nodes_live"): "viewer",
     ("post", "end_session"): "maintainer",  # of another user's; the own: test_job_sessions
     ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
+    ("post", "all_stacks"): "maintainer",  # as above
     ("get", "terminal"): "maintainer",  # of another user's job; the own: real/test_terminal
     ("post", "terminal_ticket"): "maintainer",  # as above
     ("get", "array"): "viewer",

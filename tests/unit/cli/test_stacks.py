@@ -84,3 +84,20 @@ def test_a_dump_that_there_is_not_is_said(portal, mportal) -> None:
     done = mportal("stacks", "42", "--show", "9")
     assert done.exit_code == 1
     assert "no stack dump 9" in done.stderr
+
+
+def test_the_stacks_of_all_ranks_are_printed_once_with_their_ranks(portal, mportal) -> None:
+    dumps = [dump(id=5 + rank, rank=rank) for rank in range(3)]
+    more = {"attempt": 1, "is_over": False, "is_final": False, "can_ask": True, "ranks": 3}
+    more["asked_together"] = [5, 6, 7]
+    waiting = ok({**more, "dumps": [dumps[0], {**dumps[1], "state": "asked"}], "groups": []})
+    groups = [
+        {"ranks": [0, 2], "processes": 2, "where": "step (a.py:4)", "frames": ["step (a.py:4)"]},
+        {"ranks": [1], "processes": 1, "where": "read (b.py:2)", "frames": ["read (b.py:2)"]},
+    ]
+    portal.on(f"POST {STACKS}/all", waiting)
+    portal.on(f"GET {STACKS}", waiting, ok({**more, "dumps": dumps, "groups": groups}))
+    done = mportal("stacks", "42", "--all-ranks")
+    assert done.exit_code == 0, done.output
+    assert "2 ranks in step (a.py:4)  (0, 2)\n    step (a.py:4)" in done.stdout
+    assert "rank 1 in read (b.py:2)\n" in done.stdout

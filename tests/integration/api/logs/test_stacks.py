@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from jobs.models import Attempt, JobEvent
-from jobs.statuses import Carrier
+from jobs.ground import clock
+from jobs.models import Attempt, JobEvent, LogHead, Worker
+from jobs.statuses import Carrier, WorkerStatus
 from tests.factories import make_job
 from tests.integration.api.conftest import assert_problem
 from tests.integration.api.stack_calls import (
@@ -97,3 +100,45 @@ def test_a_job_without_an_attempt_has_none_and_cannot_be_queried(member, project
     found = member.get(f"/projects/rl/jobs/{job.pk}/stacks").json()
     assert (found["attempt"], found["can_ask"], found["dumps"]) == (None, False, [])
     assert member.post(f"/projects/rl/jobs/{job.pk}/stacks", {"rank": 0}).status_code == 409
+
+
+def answer(attempt: Attempt, dump: int, rank: int, text: str) -> None:
+    reported = {"ask": dump, "pid": 7, "text": text}
+    tell(attempt, reported, {"ask": dump, "done": True}, rank=rank)
+
+
+def test_all_ranks_are_asked_at_once_and_equal_stacks_are_grouped(member, attempt) -> None:
+    asked = member.post(f"{path(attempt)}/all", {})
+    assert asked.status_code == 202, asked.content
+    ids = dict(zip((0, 1, 2), asked.json()["asked_together"], strict=True))
+    assert len(heartbeat(attempt)["stacks"]) == 3
+    for rank, text in {0: TEXT, 1: TEXT, 2: TEXT.replace("waits", "reads")}.items():
+        answer(attempt, ids[rank], rank, text)
+    groups = stacks(member, attempt)["groups"]
+    assert [(each["ranks"], each["where"]) for each in groups] == [
+        ([0, 1], "waits (wait.py:5)"),
+        ([2], "reads (wait.py:5)"),
+    ]
+    assert groups[0]["frames"] == ["waits (wait.py:5)"]
+    # One rank that is asked alone later ends the comparison.
+    ask(member, attempt, rank=1)
+    assert stacks(member, attempt)["groups"] == []
+
+
+def test_all_ranks_are_refused_while_one_is_pending(member, attempt) -> None:
+    ask(member, attempt, rank=1)
+    assert_problem(member.post(f"{path(attempt)}/all", {}), 409, "conflict")
+
+
+def test_of_too_many_ranks_the_silent_ones_are_asked_first(member, attempt) -> None:
+    attempt.job.num_nodes = 70
+    attempt.job.save()
+    now = clock.now()
+    Attempt.objects.update(run_started_at=now - timedelta(hours=1))
+    Worker.objects.bulk_create(
+        Worker(attempt=attempt, rank=rank, status=WorkerStatus.RUNNING) for rank in range(70)
+    )
+    written = {str(rank): int(now.timestamp()) - (600 if rank == 69 else 1) for rank in range(70)}
+    LogHead.objects.update_or_create(attempt=attempt, defaults={"last_lines": written})
+    asked = member.post(f"{path(attempt)}/all", {}).json()
+    assert [dump["rank"] for dump in reversed(asked["dumps"])] == [*range(63), 69]

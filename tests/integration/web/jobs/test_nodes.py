@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jobs.ground import clock
 from jobs.models import Attempt, LogHead, Worker
@@ -34,11 +34,12 @@ def test_a_row_has_the_figures_of_the_node_and_leads_to_its_views(viewer, projec
         assert f'href="?show={show}&amp;rank=1"' in row[0]
 
 
-def wrote(attempt: Attempt, **seconds_ago: int) -> None:
+def wrote(attempt: Attempt, **seconds_ago: int) -> datetime:
     now = clock.now()
     Attempt.objects.filter(pk=attempt.pk).update(run_started_at=now - timedelta(hours=1))
     last = {rank[1:]: int(now.timestamp()) - ago_s for rank, ago_s in seconds_ago.items()}
     LogHead.objects.update_or_create(attempt=attempt, defaults={"last_lines": last})
+    return now
 
 
 def rows_of(viewer, attempt: Attempt) -> dict[int, str]:
@@ -64,8 +65,7 @@ def test_a_rank_that_never_wrote_is_silent_since_the_program_began(viewer, proje
 
 def test_after_the_end_a_row_says_how_long_before_it_the_rank_wrote_last(viewer, project):
     attempt = attempt_of(project, JobKind.PLAIN, ranks=3)
-    wrote(attempt, r0=5, r1=6, r2=190)
-    Attempt.objects.update(ended_at=clock.now())
+    Attempt.objects.update(ended_at=wrote(attempt, r0=5, r1=6, r2=190))
     rows = rows_of(viewer, attempt)
     assert "3 m 10 s before the end" in rows[2]
     assert "Silent" not in rows[2]

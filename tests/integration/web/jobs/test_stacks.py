@@ -103,3 +103,22 @@ def test_a_part_that_will_not_change_says_so(viewer, attempt) -> None:
     job = attempt.job
     type(job).objects.filter(pk=job.pk).update(status=JobStatus.FAILED, ended_at=clock.now())
     assert "data-final" in viewer.get(tab(attempt, "/live")).content.decode()
+
+
+def test_one_click_asks_all_ranks_and_the_tab_shows_who_differs(member, attempt) -> None:
+    answer = member.post(f"/rl/jobs/{attempt.job_id}/stacks/ask-all", follow=True)
+    assert "Requested from 3 ranks (0–2)" in text_of(answer)
+    for rank in range(3):
+        text = TEXT.replace("waits_for_nobody", "read_batch") if rank == 2 else TEXT
+        row = StackDump.objects.filter(rank=rank)
+        row.update(state=StackState.DONE, processes=[{**PROCESS, "text": text}])
+    shown = member.text(tab(attempt))
+    assert "2 ranks in waits_for_nobody" in shown
+    assert "Rank 2 in read_batch" in shown
+    assert "Requested from" not in shown
+
+
+def test_a_job_of_one_rank_has_no_button_for_all(member, attempt) -> None:
+    assert "Dump all ranks" in member.text(tab(attempt))
+    type(attempt.job).objects.update(num_nodes=1)
+    assert "Dump all ranks" not in member.text(tab(attempt))
