@@ -76,14 +76,15 @@ class Evidence:
 @require_safe
 @signed_in
 def page(
-    request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = "log"
+    request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = ""
 ) -> HttpResponse:
     """Show the whole page with one of its tabs open."""
     if tab in OLD_TABS:
         return redirect_old_tab(request, slug, job_id, tab)
-    if tab not in dict(TABS):
+    if tab and tab not in dict(TABS):
         raise Http404("A job has no such page.")
     context = page_context(actor, slug, job_id, request.GET)
+    tab = tab or _first_tab(context["page"], job_id)
     project = project_for(actor, slug)
     if tab in _CONTEXTS:
         context |= _CONTEXTS[tab](actor, slug, job_id, request.GET)
@@ -135,6 +136,13 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "ranks": list(ranks[:RANKS_AS_CHIPS]),
         "more_ranks": list(ranks[RANKS_AS_CHIPS:]),
     }
+
+
+def _first_tab(found: JobPage, job_id: int) -> str:
+    """Return the tab that opens by itself: the log, unless there can be none."""
+    if found.attempts or not found.job.is_final:
+        return "log"
+    return "graph" if has_graph(job_id) else "spec"
 
 
 def _tabs(job_id: int, tab: str) -> list[tuple[str, str]]:

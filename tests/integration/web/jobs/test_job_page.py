@@ -56,6 +56,15 @@ def test_a_hint_shows_code_as_code_and_nothing_else_as_markup(viewer, failed):
     assert "Correct <code>setup</code> of &lt;b&gt;, <code>a&lt;i&gt;b</code>, run again." in page
 
 
+@pytest.mark.parametrize(
+    ("status", "tab"), [(JobStatus.QUEUED, "log"), (JobStatus.CANCELLED, "spec")]
+)
+def test_a_job_that_ended_before_it_started_opens_at_its_spec(viewer, project, status, tab):
+    job = make_job(project, status=status, spec_source=SOURCE)
+    html = viewer.get(f"/rl/jobs/{job.pk}").content.decode()
+    assert re.search(r'id="tab-(\w+)"[^>]*aria-current="true"', html)[1] == tab
+
+
 def test_an_ending_without_a_message_shows_the_status(viewer, failed):
     Job.objects.filter(pk=failed.pk).update(message="", stop_reason="", hint="")
     page = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
