@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import click
 
 from monarch_client.cli.examples import examples
-from monarch_client.cli.moments import MovingMoment
+from monarch_client.cli.moments import MovingMoment, midnight
 from monarch_client.cli.options import job_argument, job_numbers, project_option
 from monarch_client.cli.output import Output, age, dollars, duration, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
@@ -193,6 +193,10 @@ def view_filters(session: Session, project: str, name: str) -> dict[str, Any]:
     own = [view for view in found if not view.is_shared] or found
     filters: dict[str, Any] = dict(parse_qsl(own[0].query))
     filters["status"] = tuple(filters.get("status", "").split(","))
+    if first := filters.pop("from", ""):
+        filters["since"] = midnight(first)
+    if last := filters.pop("to", ""):
+        filters["until"] = midnight(last, days_later=1)
     return filters
 
 

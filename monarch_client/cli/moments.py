@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 
 import click
@@ -46,3 +46,9 @@ class MovingMoment(Moment):
     def before_now(self, value: str, seconds: float) -> str:
         """Return the length of time itself."""
         return value
+
+
+def midnight(day: str, *, days_later: int = 0) -> str:
+    """Return when an ISO day, or the one so many days later, begins on the clock on the wall."""
+    begin = datetime.combine(date.fromisoformat(day) + timedelta(days=days_later), time())
+    return begin.astimezone().isoformat()

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from datetime import datetime
-
-import pytest
 
 from tests.unit.rest.fake_portal import page
 
 JOBS = "GET /projects/rl/jobs"
 
 
-@pytest.fixture
-def in_berlin() -> Iterator[None]:
-    """Set the clock of this process to Berlin's time zone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", "Europe/Berlin")
-        time.tzset()
-        yield
-    time.tzset()
-
-
-@pytest.mark.usefixtures("in_berlin")
-def test_times_of_ps_without_an_offset_are_those_of_this_machine(mportal, portal):
+def test_times_of_ps_without_an_offset_are_those_of_this_machine(mportal, portal, in_zone):
+    in_zone("Europe/Berlin")
     portal.on(JOBS, page([]))
     # The night in which clocks are set back.
     mportal("ps", "--since", "2026-10-25T01:30", "--until", "2026-10-25T03:30:00")
@@ -40,3 +26,17 @@ def test_ps_refuses_what_is_no_time(mportal):
     refused = mportal("ps", "--since", "soon")
     assert refused.exit_code == 2
     assert "'soon' is neither a length" in refused.stderr
+
+
+def test_the_days_of_a_saved_view_are_those_of_this_machine(mportal, portal, in_zone):
+    in_zone("Europe/Berlin")
+    view = {
+        "id": 3, "name": "march", "query": "from=2026-03-29&to=2026-03-29", "is_shared": True,
+        "owner": "ada", "can_delete": False, "url": "http://portal/rl/jobs?from=2026-03-29",
+    }  # fmt: skip
+    portal.on("GET /projects/rl/views", page([view]))
+    portal.on(JOBS, page([]))
+    mportal("ps", "--view", "march")
+    params = dict(portal.seen(JOBS)[0].url.params)
+    assert params["since"] == "2026-03-29T00:00:00+01:00"
+    assert params["until"] == "2026-03-30T00:00:00+02:00"
