@@ -75,9 +75,7 @@ class Evidence:
 
 @require_safe
 @signed_in
-def page(
-    request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = ""
-) -> HttpResponse:
+def page(request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = "") -> HttpResponse:
     """Show the whole page with one of its tabs open."""
     if tab in OLD_TABS:
         return redirect_old_tab(request, slug, job_id, tab)
