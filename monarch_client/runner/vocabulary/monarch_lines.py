@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 
 # At the start of a line. The page matches it as well, so it is a pattern of JavaScript, too.
+# A process that writes its first line in two pieces has two lines in the log.
 OWN_LINE = (
     r"^(?:Monarch internal logs are being written to "
+    r"|/\S*/monarch_log\.log; execution id \S+$"
     r"|Mesh admin server listening on https?://\S+$"
     r"|  - (?:Root node|Mesh tree|API docs|TUI): +(?:curl|buck2) "
     r"| +cargo run -p \w+_admin_tui)"

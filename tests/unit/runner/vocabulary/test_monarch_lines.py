@@ -6,6 +6,8 @@ from monarch_client.runner.vocabulary.monarch_lines import is_own_line
 
 OWN = [
     "Monarch internal logs are being written to /tmp/root/monarch_log.log; execution id root_8",
+    "Monarch internal logs are being written to ",
+    "/tmp/root/monarch_log.log; execution id root_Nov-27_10:25_596",
     "Mesh admin server listening on https://localhost:38625",
     "  - Root node:     curl --cacert /x/ca.crt https://localhost:38625/v1/root",
     "  - Mesh tree:     curl --cacert /x/ca.crt https://localhost:38625/v1/tree",
@@ -17,6 +19,8 @@ OF_PROGRAMS = [
     "  - loss: 3",
     "  - API docs: see https://example.org",
     "Monarch reported a fault:",
+    "/tmp/root/monarch_log.log",
+    "read /tmp/root/monarch_log.log; execution id root_8",
     "ValueError: Monarch internal logs are being written to /tmp",
     "monarch._rust_bindings.monarch_hyperactor.supervision.SupervisionError: g.die() failed",
 ]
