@@ -174,7 +174,12 @@ def _stages_of(kind: str, attempt: Attempt | None) -> list[Stage]:
 
 
 def _evidence(attempt: Attempt | None, events: list[Event]) -> str:
-    """Return the output that shows why the attempt failed: the last lines of an error, mostly."""
+    """Return the output that shows why the attempt failed: the last lines of an error, mostly.
+
+    Empty if the line of its diagnosis is all of it.
+    """
     number = attempt.number if attempt else None
     found = (event for event in events if event.verb == EVIDENCE and event.attempt == number)
-    return next((event.message for event in found), "")
+    text = next((event.message for event in found), "")
+    diagnosis = attempt.diagnosis if attempt else None
+    return "" if diagnosis and text.strip() == diagnosis.evidence else text

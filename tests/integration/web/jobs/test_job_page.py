@@ -94,6 +94,14 @@ def test_a_diagnosis_shows_the_line_and_what_helps(viewer, failed):
     assert [row["diagnosis"] for row in answer] == [found, None]
 
 
+def test_evidence_that_is_the_line_of_the_diagnosis_is_shown_once(viewer, failed):
+    found = {"code": "x", "title": "A nan", "evidence": "ValueError: <nan>", "fix": "Clip it."}
+    failed.attempts.filter(number=2).update(diagnosis=found)
+    page = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    ending = page[: page.index('id="job-events"')]
+    assert ending.count("ValueError: &lt;nan&gt;") == 1
+
+
 def test_the_header_shows_owner_command_and_location(viewer, failed):
     page = viewer.text(f"/rl/jobs/{failed.pk}")
     for words in (
