@@ -13,6 +13,7 @@ from jobs.ground.query_plans import planned_for_values
 from jobs.limits import walltime_of
 from jobs.models import GpuUse, Job, JobDependency, Project, Queue, ScheduleRun
 from jobs.permissions import Actor, Verb, jobs_of, require, verbs_of
+from jobs.readers.diagnosis_title import diagnosis_title
 from jobs.readers.gpu_use import gpu_use_of
 from jobs.readers.job_filter import JobFilter, matching_jobs
 from jobs.readers.job_pages import JobOrder, page_of
@@ -111,6 +112,7 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
     rows = rows.prefetch_related(Prefetch("gpu_uses", newest_first, to_attr="newest_gpu_uses"))
     return rows.annotate(
         attempt_number=Max("attempts__number"),
+        diagnosis=diagnosis_title(),
         attempt_count=Count("attempts"),
         run_began=Max("attempts__run_started_at", filter=Q(attempts__ended_at=None)),
         usd=Sum("attempts__usd"),
@@ -134,6 +136,7 @@ def job_row(job: Job, rights: Rights) -> wire.Job:
         wait_message=job.message if status == JobStatus.QUEUED else "",
         stop_reason=job.stop_reason,
         message="" if status == JobStatus.QUEUED else job.message,
+        diagnosis=(getattr(job, "diagnosis", None) or "") if status == JobStatus.FAILED else "",
         hint=job.hint,
         exit_code=job.exit_code,
         num_nodes=job.num_nodes,

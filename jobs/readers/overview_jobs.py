@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
-from django.db.models.fields.json import KeyTextTransform
+from django.db.models import Count, Max, Prefetch, QuerySet
 
 from jobs.ground import clock
-from jobs.models import Attempt, GpuUse, Job, Project
+from jobs.models import GpuUse, Job, Project
 from jobs.permissions import Actor
 from jobs.queueing.current_pass import Plan
+from jobs.readers.diagnosis_title import diagnosis_title
 from jobs.readers.expected_starts import expected_starts
 from jobs.readers.gpu_use import gpu_use_of
 from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason, WaitReason
@@ -123,11 +123,9 @@ def waiting_jobs(actor: Actor, projects: Sequence[Project], plan: Plan) -> list[
 
 def failures(projects: Sequence[Project]) -> list[wire.FailureCause]:
     """Return the causes for which jobs failed lately, the most frequent first."""
-    newest = Attempt.objects.filter(job=OuterRef("pk")).order_by("-number")
-    title = newest.values(title=KeyTextTransform("title", "diagnosis"))[:1]
     rows = list(
         _failed(projects)
-        .annotate(title=Subquery(title))
+        .annotate(title=diagnosis_title())
         .values("stop_reason", "title")
         .annotate(n=Count("pk"), last=Max("pk"))
         .order_by("-n", "-last")[:MOST_CAUSES]

@@ -35,7 +35,9 @@ _TIME = MovingMoment()
 
 
 def _why(job: Job) -> str:
-    return "" if job.status == "SUCCEEDED" else job.wait_message or job.stop_reason
+    if job.status == "SUCCEEDED":
+        return ""
+    return job.wait_message or job.diagnosis or job.stop_reason
 
 
 COLUMNS: dict[str, Callable[[Job], str]] = {

@@ -27,6 +27,10 @@ class Job:
     wait_message: str
     stop_reason: str
     message: str
+    diagnosis: Annotated[
+        str,
+        Meta(description="Title of the diagnosis of a failed job's last attempt; empty: none."),
+    ] = ""
     hint: str
     exit_code: int | None
     num_nodes: int

@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs.models import Job, User
 from jobs.statuses import JobKind, JobStatus
 from jobs.web.jobs import table_page
-from tests.factories import make_job, make_project
+from tests.factories import make_attempt, make_job, make_project
 
 PATH = "/rl/jobs"
 
@@ -38,6 +38,19 @@ def test_a_waiting_job_says_why_and_a_failed_one_how(viewer, project):
     assert "Needs 16 nodes; 13 of 16 are free." in page
     assert "The driver raised ValueError." in page
     assert "Over a quota" in page
+
+
+def test_a_failed_job_shows_its_diagnosis_instead_of_the_exit_code(viewer, project):
+    job = make_job(project, status=JobStatus.FAILED, message="It returned exit code 1.")
+    make_attempt(job, diagnosis={"code": "x", "title": "A disk is full"}, ended_at=timezone.now())
+    again = make_job(project, status=JobStatus.FAILED, message="It returned exit code 2.")
+    make_attempt(
+        again, diagnosis={"code": "x", "title": "The port is taken"}, ended_at=timezone.now()
+    )
+    make_attempt(again, ended_at=timezone.now())
+    page = viewer.text(PATH)
+    assert "A disk is full" in page and "exit code 1" not in page
+    assert "exit code 2" in page and "The port is taken" not in page
 
 
 def test_jobs_of_other_projects_are_not_here(viewer, project):
