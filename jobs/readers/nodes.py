@@ -8,7 +8,7 @@ from jobs.models import Attempt
 from jobs.permissions import Actor, job_for
 from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.readers.host_metrics import HostChoice, HostView, host_metrics
-from jobs.readers.workers import workers_of
+from jobs.readers.workers import ENDED_BY_SIGTERM, workers_of
 from monarch_client.wire.attempts import Worker
 
 
@@ -22,6 +22,11 @@ class NodeView:
     worker: Worker
     host: HostView | None
     silent_at_end_s: float | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its program ended with an error of its own, and not because it was stopped."""
+        return self.worker.exit_code not in {None, 0, ENDED_BY_SIGTERM}
 
 
 @dataclass(frozen=True, slots=True)

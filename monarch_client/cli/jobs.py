@@ -289,13 +289,13 @@ def _show_workers(workers: list[Worker], most: int) -> None:
     """Print at most `most` workers, of more only the lost, failed and silent ones if any."""
     if not workers:
         return
-    unwell = [each for each in workers if each.status == LOST or each.exit_code or each.is_silent]
+    unwell = [each for each in workers if _is_unwell(each)]
     shown = workers if len(workers) <= most else (unwell or workers)[:most]
     say()
     print_table(
         ["RANK", "MESH", "STATUS", "LAST LINE", "ADDRESS", "EXIT", "DETAIL"],
         [
-            [str(w.rank), w.mesh, w.status, _last_line(w), w.address, _code(w.exit_code), w.detail]
+            [str(w.rank), w.mesh, w.status, _last_line(w), w.address, _code(w.exit_code), _note(w)]
             for w in shown
         ],
     )
@@ -307,6 +307,17 @@ def _show_workers(workers: list[Worker], most: int) -> None:
         totals = ", ".join(f"{count} {status}" for status, count in counts.most_common())
         left = len(workers) - len(shown)
         say(f"  and {left} more; {len(workers)} in all: {totals}. --all lists them.")
+
+
+def _is_unwell(worker: Worker) -> bool:
+    has_failed = bool(worker.exit_code) and worker.ended_after is None
+    return worker.status == LOST or has_failed or worker.is_silent
+
+
+def _note(worker: Worker) -> str:
+    if worker.ended_after is None:
+        return worker.detail
+    return f"ended by the portal after rank {worker.ended_after} failed"
 
 
 def _last_line(worker: Worker) -> str:

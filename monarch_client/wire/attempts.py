@@ -50,6 +50,9 @@ class Worker:
     is_silent: Annotated[
         bool, Meta(description="It has written nothing for much longer than most other ranks.")
     ] = False
+    ended_after: Annotated[
+        int | None, Meta(description="The rank that failed, after which the portal ended this one.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

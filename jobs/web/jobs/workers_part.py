@@ -39,7 +39,7 @@ def workers_part(workers: list[Worker], num_nodes: int, requested: str) -> Worke
 
     Of few all are selected, those in trouble first.
     """
-    workers = sorted(workers, key=lambda each: (not is_in_trouble(each), each.rank))
+    workers = _by_urgency(workers)
     if len(workers) <= MOST_ROWS:
         return WorkersPart(workers)
     groups = _groups(workers)
@@ -68,7 +68,16 @@ def _groups(workers: list[Worker]) -> dict[str, list[Worker]]:
 
 def is_in_trouble(worker: Worker) -> bool:
     """Whether the page points at a worker: it was lost, failed, or is silent."""
-    return worker.status in _UNWELL or bool(worker.exit_code) or worker.is_silent
+    has_failed = bool(worker.exit_code) and worker.ended_after is None
+    return worker.status in _UNWELL or has_failed or worker.is_silent
+
+
+def _by_urgency(workers: list[Worker]) -> list[Worker]:
+    """Return those in trouble before the others, and first the one that the others ended for."""
+    first = next((each.ended_after for each in workers if each.ended_after is not None), None)
+    return sorted(
+        workers, key=lambda each: (not is_in_trouble(each), each.rank != first, each.rank)
+    )
 
 
 def _words(name: str, group: list[Worker]) -> str:

@@ -344,6 +344,15 @@ def test_get_shows_when_each_rank_wrote_last_and_marks_the_silent_one(mportal, p
     assert "10 min ago SILENT" in rows[1]
 
 
+def test_get_says_which_rank_failed_first_where_the_others_were_ended_for_it(mportal, portal):
+    workers = [worker_json(rank=0, exit_code=143, ended_after=1), worker_json(rank=1, exit_code=1)]
+    portal.on(JOB, ok(job_json()))
+    portal.on(f"{JOB}/attempts", page([attempt_json(workers=workers)]))
+    rows = [line for line in mportal("get", "42").stdout.splitlines() if "trainers" in line]
+    assert "ended by the portal after rank 1 failed" in rows[0]
+    assert "ended by" not in rows[1]
+
+
 def test_label_takes_jobs_and_changes_in_one_request(mportal, portal):
     portal.on(BULK, ok({"results": [outcome_json(1, message="Labels changed."), outcome_json(2)]}))
     result = mportal("label", "1", "2", "team=rl", "old-")

@@ -81,3 +81,29 @@ def test_a_plain_job_shows_nothing_of_monarch(viewer, project):
     page = viewer.text(f"/rl/jobs/{monarch.job_id}/nodes")
     assert "Mesh" in page
     assert "Workers listen" in page
+
+
+def test_the_rank_that_failed_comes_first_and_those_ended_for_it_say_so(viewer, project):
+    attempt = attempt_of(project, JobKind.PLAIN, ranks=4)
+    now = clock.now()
+    for rank, code in {0: 143, 1: 1, 2: 143, 3: 1}.items():
+        ended_at = now - timedelta(seconds=rank)
+        Worker.objects.filter(attempt=attempt, rank=rank).update(
+            exit_code=code, status=WorkerStatus.EXITED, ended_at=ended_at
+        )
+    rows = rows_of(viewer, attempt)
+    assert list(rows) == [3, 1, 0, 2]
+    for rank in (3, 1):
+        assert "Failed" in rows[rank]
+        assert "Ended by" not in rows[rank]
+    for rank in (0, 2):
+        assert "Exited" in rows[rank]
+        assert "Ended by the portal after rank 3 failed" in rows[rank]
+
+
+def test_of_a_canceled_job_no_rank_has_failed(viewer, project):
+    attempt = attempt_of(project, JobKind.PLAIN)
+    Worker.objects.update(exit_code=143, status=WorkerStatus.EXITED)
+    rows = rows_of(viewer, attempt)
+    assert "Failed" not in rows[0]
+    assert "Ended by" not in rows[0]
