@@ -171,4 +171,7 @@ def _summary(found: Mesh) -> str:
     # Nodes beyond the limit are mostly healthy, but were not reported one by one.
     is_all = sum(count for _, count in counts) == len(nodes)
     well = "all well" if is_all else "all well that are listed"
+    if found.is_over:
+        # The last report is older than the end, and knows nothing of what caused it.
+        well = "no failure had been reported"
     return f"{', '.join(parts)}: {trouble or well}"

@@ -164,3 +164,18 @@ def test_a_cell_of_an_actor_leads_to_the_log_of_its_rank_at_the_failure(viewer, 
 @pytest.mark.parametrize("query", ["attempt=7", "attempt=x"])
 def test_what_is_not_there_is_not_found(viewer, attempt, query) -> None:
     assert viewer.get(f"/rl/jobs/{attempt.job_id}/nodes/live?show=mesh&{query}").status_code == 404
+
+
+def test_the_last_report_before_a_failure_is_not_called_well(viewer, attempt) -> None:
+    tell(attempt, host(0, procs=[proc(actors=[actor()])]))
+    address = f"/rl/jobs/{attempt.job_id}/nodes?show=mesh"
+    running = viewer.text(address)
+    assert "all well" in running
+    assert "Not healthy: 0" in running
+    Attempt.objects.update(ended_at=clock.now())
+    ended = viewer.get(address).content.decode()
+    assert "no failure had been reported" in ended
+    assert "as last reported before the end" in ended
+    assert 'id="job-mesh" class="is-over"' in ended
+    for untrue in ("all well", "Not healthy"):
+        assert untrue not in ended
