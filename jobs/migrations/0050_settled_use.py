@@ -7,7 +7,10 @@ from django.db import migrations, models
 from monarch_client.spec.accelerators import known_count
 
 RESOURCES = "coalesce(nullif(job.request_options -> 'resources', 'null'), '{}')"
-ALL_RESOURCES = f"SELECT DISTINCT ({RESOURCES})::text FROM jobs_job AS job"
+# Distinct as JSON, in which 4 and 4.0 are equal: each job finds one.
+ALL_RESOURCES = f"""
+SELECT resources::text FROM (SELECT DISTINCT {RESOURCES} AS resources FROM jobs_job AS job) AS found
+"""
 # What `jobs.actions.clusters.settle` would have stored when these clusters were terminated.
 FILL_IN = f"""
 INSERT INTO jobs_settleduse

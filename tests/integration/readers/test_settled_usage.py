@@ -72,6 +72,16 @@ def test_a_migration_stores_the_costs_that_the_end_of_a_cluster_would_have_store
     assert stored and _stored() == stored
 
 
+def test_a_migration_reads_resources_once_that_differ_in_the_notation_of_a_number(time_machine):
+    time_machine.move_to(NOW, tick=False)
+    for cpus in (4, 4.0):
+        attempt = make_attempt(make_job(spec={"run": "", "resources": {"cpus": cpus}}))
+        _end(attempt)
+    with connection.schema_editor() as editor:
+        import_module("jobs.migrations.0050_settled_use").fill_in(None, editor)
+    assert SettledUse.objects.count() == 2
+
+
 def test_a_cluster_whose_job_another_transaction_may_delete_is_divided(monkeypatch):
     attempt = make_attempt(make_job(status=JobStatus.SUCCEEDED))
     _end(attempt)
