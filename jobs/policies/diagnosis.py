@@ -37,18 +37,22 @@ def diagnose(
     """
     if reason in PLAIN:
         return None
-    output = chain(lines, evidence.splitlines(), message.splitlines())
-    printed = [line for line in map(readable, output) if not USUAL.search(line)]
+    own = _telling(chain(evidence.splitlines(), message.splitlines()))
+    printed = _telling(lines) + own
     for failure in FAILURES:
         if failure.reasons and reason not in failure.reasons:
             continue
-        line = _line_that_shows(failure, printed, message)
+        line = _line_that_shows(failure, own if failure.is_effect else printed, message)
         if line is not None:
             shown = line.strip()
             return Diagnosis(
                 code=failure.code, title=failure.title, evidence=shown, fix=failure.fix
             )
     return None
+
+
+def _telling(lines: Iterable[str]) -> list[str]:
+    return [line for line in map(readable, lines) if not USUAL.search(line)]
 
 
 def readable(line: str) -> str:

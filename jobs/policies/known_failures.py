@@ -16,6 +16,7 @@ class Failure(NamedTuple):
     pattern: re.Pattern[str] | None
     fix: str
     reasons: frozenset[StopReason] = frozenset()  # it is looked for in these alone; empty: all
+    is_effect: bool = False  # of the end of another rank: the log of all ranks proves nothing
 
 
 # Lines that successful jobs print too: Monarch's on machines without a GPU, and the runner's about
@@ -27,9 +28,11 @@ USUAL = re.compile(
 _OF_PLACES = frozenset({StopReason.BACKEND, StopReason.NO_CAPACITY})
 
 
-def _failure(code: str, title: str, pattern: str, fix: str, *reasons: StopReason) -> Failure:
+def _failure(
+    code: str, title: str, pattern: str, fix: str, *reasons: StopReason, is_effect: bool = False
+) -> Failure:
     compiled = re.compile(pattern, re.IGNORECASE) if pattern else None
-    return Failure(code, title, compiled, fix, frozenset(reasons))
+    return Failure(code, title, compiled, fix, frozenset(reasons), is_effect)
 
 
 FAILURES: tuple[Failure, ...] = (
@@ -217,10 +220,20 @@ FAILURES: tuple[Failure, ...] = (
         "through (`portal.port`, 22222). For external hosts: the nodes need internet access.",
     ),
     _failure(
+        "peer_ended",
+        "The connection to another rank broke",
+        r"unhandled system error|remote process exited|ncclRemoteError|ncclSystemError"
+        r"|gloo.{0,200}Connection (?:closed|reset) by peer|Connection closed by peer \[",
+        "Most often another rank ended first: look for the earliest error in the logs of the other "
+        "ranks. If there is none, check the network between nodes with NCCL_DEBUG=INFO, and "
+        "NCCL_SOCKET_IFNAME.",
+        is_effect=True,
+    ),
+    _failure(
         "nccl_timeout",
         "A collective operation of the GPUs hung",
         r"Watchdog caught collective operation timeout|ProcessGroupNCCL.{0,80}time(?:d )?out"
-        r"|NCCL.{0,80}\b(?:timed out|timeout)\b|ncclRemoteError|ncclSystemError|DistBackendError",
+        r"|NCCL.{0,80}\b(?:timed out|timeout)\b|DistBackendError",
         "Some rank is late or dead: look at the ranks whose logs stop first. If all are well, "
         "check the network between nodes with NCCL_DEBUG=INFO, and NCCL_SOCKET_IFNAME.",
     ),

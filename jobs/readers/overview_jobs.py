@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Prefetch, QuerySet
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    Func,
+    Max,
+    Prefetch,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce
 
 from jobs.ground import clock
 from jobs.models import GpuUse, Job, Project
@@ -18,9 +32,11 @@ from jobs.readers.diagnosis_title import diagnosis_title
 from jobs.readers.expected_starts import expected_starts
 from jobs.readers.gpu_use import gpu_use_of
 from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason, WaitReason
+from monarch_client.runner.vocabulary.verdicts import RAISED
 from monarch_client.wire import overview as wire
 
 MOST_BUSY, MOST_WAITING, MOST_CAUSES, MOST_ENDED = 5, 5, 5, 3
+LONGEST_CAUSE = 160
 # The failures that the overview shows.
 LATELY = timedelta(hours=24)
 
@@ -123,14 +139,19 @@ def waiting_jobs(actor: Actor, projects: Sequence[Project], plan: Plan) -> list[
 
 def failures(projects: Sequence[Project]) -> list[wire.FailureCause]:
     """Return the causes for which jobs failed lately, the most frequent first."""
+    undiagnosed = When(title__isnull=True, then=_in_common())
+    common = Case(undiagnosed, default=Value(""), output_field=TextField())
     rows = list(
         _failed(projects)
         .annotate(title=diagnosis_title())
-        .values("stop_reason", "title")
+        .annotate(common=common)
+        .values("stop_reason", "title", "common")
         .annotate(n=Count("pk"), last=Max("pk"))
         .order_by("-n", "-last")[:MOST_CAUSES]
     )
-    last = Job.objects.select_related("project").only("name", "ended_at", "project__slug")
+    last = Job.objects.select_related("project").only(
+        "name", "ended_at", "message", "exit_code", "project__slug"
+    )
     jobs = last.in_bulk([row["last"] for row in rows])
     return [_cause(row, jobs[row["last"]]) for row in rows if row["last"] in jobs]
 
@@ -162,11 +183,22 @@ def _failed(projects: Sequence[Project]) -> QuerySet[Job]:
     return Job.objects.filter(project__in=projects, status=JobStatus.FAILED, ended_at__gte=begin)
 
 
+def _in_common() -> Coalesce:
+    """Return what failures without a diagnosis have in common: an exception, or an exit code.
+
+    Numbers in an exception do not matter: a shard, a line, a size.
+    """
+    text = TextField()
+    error = Func(F("message"), Value(" raised (.*)"), function="substring", output_field=text)
+    varies = Value(r"\d+| Attempt \d+ ended.*")
+    same = Func(error, varies, Value(""), Value("g"), function="regexp_replace", output_field=text)
+    return Coalesce(same, Cast("exit_code", TextField()), Value(""), output_field=TextField())
+
+
 def _cause(row: Mapping[str, Any], last: Job) -> wire.FailureCause:
     reason, title = row["stop_reason"], row["title"] or ""
-    label = StopReason(reason).label if reason in StopReason.values else "Unknown reason"
     return wire.FailureCause(
-        cause=title or label,
+        cause=title or _words_of(last),
         stop_reason=reason,
         is_diagnosis=bool(title),
         jobs=row["n"],
@@ -175,6 +207,16 @@ def _cause(row: Mapping[str, Any], last: Job) -> wire.FailureCause:
         last_project=last.project.slug,
         last_at=last.ended_at,
     )
+
+
+def _words_of(job: Job) -> str:
+    """Return a job's exception; without one its stop reason, with the exit code."""
+    if raised := re.search(RAISED, job.message):
+        return textwrap.shorten(raised.group(1), LONGEST_CAUSE, placeholder=" ...")
+    reason = job.stop_reason
+    label = StopReason(reason).label if reason in StopReason.values else "Unknown reason"
+    has_code = reason == StopReason.USER_CODE and job.exit_code is not None
+    return f"{label}: exit code {job.exit_code}" if has_code else str(label)
 
 
 def _label(reason: str) -> str:

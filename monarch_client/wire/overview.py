@@ -70,7 +70,7 @@ class WaitingFor:
 class FailureCause:
     """Jobs that failed for one cause in the last 24 hours."""
 
-    cause: Annotated[str, Meta(description="The title of the diagnosis, or the reason's label.")]
+    cause: Annotated[str, Meta(description="The diagnosis, else the exception, else the reason.")]
     stop_reason: str
     is_diagnosis: bool
     jobs: int

@@ -99,7 +99,23 @@ def _failed_command(here: Where, state: NodeState) -> Verdict:
         return verdicts.out_of_memory(here, "The program", code, state.evidence)
     if state.run_signalled:
         return verdicts.command_killed(here, code, state.evidence)
+    if code == 1:  # that of Python after an exception
+        return _failed_by_exception(here, state)
     return verdicts.command_failed(here, code, state.evidence)
+
+
+def _failed_by_exception(here: Where, state: NodeState) -> Verdict:
+    # Only for this ending: the drivers' package takes a moment to import.
+    from monarch_client.runner.scripts.mportal_runtime.tracebacks import (  # noqa: PLC0415
+        exception_that_ended,
+    )
+
+    found = exception_that_ended(state.evidence)
+    if found is None:
+        return verdicts.command_failed(here, 1, state.evidence)
+    # Of a long one its head is kept, with the exception: launchers print more after it.
+    evidence = "\n".join(state.evidence.splitlines()[found.first_line :])
+    return verdicts.command_failed(here, 1, evidence[: verdicts.EVIDENCE_LENGTH], found.words)
 
 
 def _loss(here: Where, state: NodeState) -> Verdict:

@@ -39,7 +39,8 @@ _KILLS = 50
 # When a machine is taken away, all its processes get SIGTERM, in any order. A program may exit by
 # it before the runner gets its own: that exit is not a failure of the program.
 _SIGTERM_WAITS_S = 1.0
-_EVIDENCE_LINES = 20
+# A traceback, and what torchrun prints after it.
+_EVIDENCE_LINES = 60
 _EVIDENCE_LINE_LENGTH = 400
 
 

@@ -20,6 +20,7 @@ _RUNTIME = (
     "reloading",
     "reporting",
     "requesting",
+    "tracebacks",
 )
 _PROXIES = (
     "__init__",

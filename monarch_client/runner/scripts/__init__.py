@@ -1,4 +1,4 @@
-"""Programs that other interpreters run by their path: the runner reads them, it imports none."""
+"""Programs that other interpreters run by their path: the runner imports one, for its rules."""
 
 from __future__ import annotations
 

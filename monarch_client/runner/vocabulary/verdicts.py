@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 EVIDENCE_LENGTH = 4000
+# The exception in the message of `command_failed`, without its place.
+RAISED = r" raised ([A-Z_a-z][\w.]*(?:: .*?)?)(?: at \S+:\d+)?\.(?: Attempt \d+ ended|$)"
 PORT_TAKEN = "another program already listens there"
 
 

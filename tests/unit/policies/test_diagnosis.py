@@ -239,6 +239,30 @@ TOLD = [
         "",
     ),
     (
+        "peer_ended",
+        StopReason.USER_CODE,
+        "The program on rank 2 (10.0.0.3) raised RuntimeError: NCCL error: unhandled system error.",
+        "",
+    ),
+    (
+        "peer_ended",
+        StopReason.USER_CODE,
+        FAILED,
+        (
+            "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:77, remote process "
+            "exited or there was a network error, NCCL version 2.27.5"
+        ),
+    ),
+    (
+        "peer_ended",
+        StopReason.USER_CODE,
+        FAILED,
+        (
+            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
+            "by peer [10.0.0.3]:40122"
+        ),
+    ),
+    (
         "python_mismatch",
         StopReason.PYTHON_MISMATCH,
         "The workers run different versions of Python (rank 0: 3.10, rank 1: 3.11).",
@@ -287,6 +311,7 @@ HARMLESS = [
     ("module_not_found", "module flash_attn is not there, using torch's attention"),
     ("name_resolution", "resolved node2 to 10.0.0.2"),
     ("no_route", "route to host node2: 0.3 ms"),
+    ("peer_ended", "wget: Connection closed by peer, retrying"),
     ("nccl_timeout", "NCCL INFO comm 0x55 rank 0 nranks 8 Init COMPLETE"),
     ("connection_refused", "connections refused by the filter: 0"),
     ("spawn_timeout", "spawned 8 procs in 1.2 s"),
@@ -352,6 +377,13 @@ def test_credentials_are_a_cause_only_where_a_place_speaks():
 def test_the_cause_goes_before_what_follows_from_it():
     lines = ["CUDA out of memory", "NCCL error: timed out", "Connection refused", "SIGABRT"]
     assert diagnose(StopReason.USER_CODE, FAILED, lines).code == "cuda_oom"
+
+
+def test_the_end_of_a_rank_is_not_explained_by_what_it_did_to_others():
+    others = ["RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [::1]:4"]
+    own = "ValueError: shard 3 is corrupt"
+    message = f"The program on rank 3 (10.0.0.4) raised {own}."
+    assert diagnose(StopReason.USER_CODE, message, others, own) is None
 
 
 def test_of_many_lines_the_last_is_shown_and_shortened():

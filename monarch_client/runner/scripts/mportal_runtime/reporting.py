@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import sys
 import threading
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .tracebacks import HEAD, exceptions_in, location_in
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -26,11 +27,8 @@ _FAULT_WAITS_S = 1.0
 _MAX_TEXT = 3000
 _MAX_CHAIN = 20
 _MOST_PRINTED = 5
-_TRACEBACK = "(most recent call last):"
 # A bare RuntimeError of Monarch's: the actor is known to be dead before its first call.
 _SPAWN_FAILED = "error spawning actor mesh"
-_EXCEPTION_LINE = re.compile(r"\s*((?:\w+\.)*[A-Z]\w*(?:: .*)?)")
-_FILE_LINE = re.compile(r'\s*File "(.+)", line (\d+), in (.+)')
 
 
 class _Ending:
@@ -111,7 +109,7 @@ def _description(error: BaseException) -> dict[str, Any]:
         "kind": _kind_of_fault(fault) if is_fault else _kind_of(error),
         "error": _fault_in_short(fault) if is_fault else describe(error),
         "trace": fault if is_fault else trace,
-        "place": _location_in(fault if is_fault else trace),
+        "place": location_in(fault if is_fault else trace),
     }
     fields.update(getattr(error, "report_fields", {}))
     return fields
@@ -121,7 +119,7 @@ def describe(error: BaseException) -> str:
     """Type and message; of an error in an actor, those of the original."""
     name, text = type(error).__name__, str(error)
     is_monarchs = name in {"ActorError", "SupervisionError"} or text.startswith(_SPAWN_FAILED)
-    if is_monarchs and _TRACEBACK in text:
+    if is_monarchs and HEAD in text:
         return _exception_in(text)
     message = _first_line(text)
     return f"{name}: {message}" if message else name
@@ -142,39 +140,17 @@ def _kind_of(error: BaseException) -> str:
 def _kind_of_fault(text: str) -> str:
     # Monarch says "supervision" also of an actor whose own code raised where no caller could take
     # the exception: then the text carries its traceback.
-    return "user" if _TRACEBACK in text else "monarch"
+    return "user" if HEAD in text else "monarch"
 
 
 def _fault_in_short(text: str) -> str:
-    return _exception_in(text) if _TRACEBACK in text else _first_line(text)
+    return _exception_in(text) if HEAD in text else _first_line(text)
 
 
 def _exception_in(text: str) -> str:
     """Return the exception at the end of the first traceback in `text`."""
-    after = text.partition(_TRACEBACK)[2].splitlines()
-    for line in after:
-        match = _EXCEPTION_LINE.fullmatch(line)
-        # Lines of code are indented deeper than the exception, and so are the files.
-        if match and len(line) - len(line.lstrip()) <= _indent_of(after) - 2:
-            return f"{match.group(1)} (in an actor)"
-    return "an error in an actor"
-
-
-def _indent_of(lines: list[str]) -> int:
-    for line in lines:
-        if line.lstrip().startswith('File "'):
-            return len(line) - len(line.lstrip())
-    return 2
-
-
-def _location_in(trace: str) -> str:
-    """Return file:line of the last frame of a trace that is in the user's own files."""
-    place = ""
-    for line in trace.splitlines():
-        match = _FILE_LINE.fullmatch(line)
-        if match and "-packages" not in match.group(1) and not match.group(1).startswith("<"):
-            place = f"{Path(match.group(1)).name}:{match.group(2)}"
-    return place
+    found = next(exceptions_in(text), None)
+    return f"{found.error} (in an actor)" if found else "an error in an actor"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -103,6 +103,33 @@ def test_failures_of_a_day_are_grouped_by_diagnosis_or_reason(viewer, project):
     assert second.pk < third.pk
 
 
+def test_failures_without_a_diagnosis_are_grouped_by_exception_or_exit_code(viewer, project):
+    here = "The program on rank {} (10.0.0.{})"
+    corrupt = "raised ValueError: shard {} is corrupt: bad magic at train.py:8."
+    for number in (3, 14):
+        fail_job(
+            project,
+            StopReason.USER_CODE,
+            message=f"{here.format(number, number)} {corrupt.format(number)}",
+            exit_code=1,
+        )
+    again = " Attempt 1 ended the same way: no further try."
+    for message, code in [
+        (f"{here} raised RuntimeError: no such op at a.py:2.{again}", 1),
+        (f"{here} raised KeyError.", 1),
+        (f"{here} returned exit code 1.", 1),
+        (f"{here} returned exit code 7.", 7),
+    ]:
+        fail_job(project, StopReason.USER_CODE, message=message.format(0, 1), exit_code=code)
+    assert [(row["cause"], row["jobs"]) for row in overview(viewer)["failures"]] == [
+        ("ValueError: shard 14 is corrupt: bad magic", 2),
+        ("The program failed: exit code 7", 1),
+        ("The program failed: exit code 1", 1),
+        ("KeyError", 1),
+        ("RuntimeError: no such op", 1),
+    ]
+
+
 def test_gpus_are_counted_by_type_as_held_idle_and_used(viewer, project):
     busy, idle = run_job(project), run_job(project)
     tell_of_use(busy, [70])

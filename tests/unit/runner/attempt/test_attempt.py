@@ -207,6 +207,29 @@ def test_a_plain_job_is_complete_when_all_ranks_are(plain: Table) -> None:
     assert plain.finish()["reason"] == "COMPLETED"
 
 
+def test_a_plain_job_that_raised_names_its_exception_and_keeps_the_whole_traceback(
+    plain: Table,
+) -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/tmp/workdir/train.py", line 8, in <module>\n'
+        "ValueError: shard 3 is corrupt: bad magic number\n"
+    )
+    running(plain).tell(2, run=1, evidence=f"step 2\n{trace}" + "progress 71 %\n" * 400)
+    end = plain.finish()
+    assert (end["reason"], end["exit_code"]) == ("USER_CODE", 1)
+    what = "raised ValueError: shard 3 is corrupt: bad magic number at train.py:8."
+    assert end["message"].startswith("The program on rank 2 (")
+    assert end["message"].endswith(what)
+    assert end["evidence"].startswith(trace)
+
+
+def test_a_traceback_explains_no_exit_code_of_the_programs_own(plain: Table) -> None:
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 8, in f\nValueError: 3\n'
+    running(plain).tell(2, run=3, evidence=f"{trace}Gave up")
+    assert plain.finish()["message"].endswith("returned exit code 3.")
+
+
 @pytest.mark.parametrize(
     ("state", "reason", "words"),
     [
