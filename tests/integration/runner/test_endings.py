@@ -121,7 +121,7 @@ def test_an_interpreter_that_is_not_there_is_said_so(make_rig: MakeRig) -> None:
     ("driver", "error", "place"),
     [
         ("raise KeyError('no such key')", "KeyError: 'no such key'", "train.py:"),
-        ("probe.fail.call().get(timeout=20)", "ValueError: bad number 7 (in an actor)", "py:8"),
+        ("probe.fail.call().get(timeout=20)", "ValueError: bad number 7 (in probe.fail)", "py:8"),
         ("procs.spawn('b', Broken).wait.call().get(timeout=20)", "ValueError: bad start", "py:21"),
         ("probe.fail.broadcast(); time.sleep(60)", "ValueError: bad number 7", "py:8"),
         ("meshes.trainers", "UnknownMeshError", "has: all"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -29,6 +30,9 @@ _MAX_CHAIN = 20
 _MOST_PRINTED = 5
 # A bare RuntimeError of Monarch's: the actor is known to be dead before its first call.
 _SPAWN_FAILED = "error spawning actor mesh"
+_CALL = re.compile(r"Actor call (\S+) failed\b")
+# The name of its mesh and a position in it, after its class; or a name alone.
+_ACTOR = re.compile(r"\bactor <root>\.(?:<[\w.]+ (\w+)\{([^{}]*)\}|(\w+))")
 
 
 class _Ending:
@@ -150,7 +154,20 @@ def _fault_in_short(text: str) -> str:
 def _exception_in(text: str) -> str:
     """Return the exception at the end of the first traceback in `text`."""
     found = next(exceptions_in(text), None)
-    return f"{found.error} (in an actor)" if found else "an error in an actor"
+    where = _actor_in(text)
+    return f"{found.error} (in {where})" if found else f"an error in {where}"
+
+
+def _actor_in(text: str) -> str:
+    """Return the actor that a text of Monarch names, with the endpoint if it was called."""
+    if call := _CALL.search(text):
+        return call.group(1)
+    actor = _ACTOR.search(text)
+    if actor is None:
+        return "an actor"
+    mesh, position, name = actor.groups()
+    at = (position or "").replace("'", "").replace(": ", " ")
+    return f"actor {mesh} at {at}" if at else f"actor {mesh or name}"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -24,6 +24,7 @@ TEXT = '''Actor call a.bad failed.
     raise ValueError("bad number 7")
 ValueError: bad number 7
 '''
+MEMBER = "<root>.<__main__.Probe probe{'hosts': 1/2, 'procs': 0/1}>"
 FAULT = '''The actor <root>.a has failed:
   actor explicitly aborted due to: Traceback (most recent call last):
     File "/x/site-packages/monarch/actor_mesh.py", line 1675, in handle
@@ -66,12 +67,22 @@ def test_an_exception_is_reported_and_still_printed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "kind", "error"),
     [
-        ("raise ActorError(TEXT)", "user", "ValueError: bad number 7 (in an actor)"),
-        ("raise SupervisionError(FAULT)", "user", "ValueError: bad init (in an actor)"),
+        ("raise ActorError(TEXT)", "user", "ValueError: bad number 7 (in a.bad)"),
+        ("raise SupervisionError(FAULT)", "user", "ValueError: bad init (in actor a)"),
+        (
+            "raise SupervisionError(FAULT.replace('<root>.a', MEMBER))",
+            "user",
+            "ValueError: bad init (in actor probe at hosts 1/2, procs 0/1)",
+        ),
+        (
+            "raise ActorError(TEXT.replace('Actor call a.bad failed.', ''))",
+            "user",
+            "ValueError: bad number 7 (in an actor)",
+        ),
         (
             "raise RuntimeError('error spawning actor mesh: statuses: Failed(' + FAULT + ')')",
             "user",
-            "ValueError: bad init (in an actor)",
+            "ValueError: bad init (in actor a)",
         ),
         ("raise SupervisionError('no status')", "monarch", "SupervisionError: no status"),
         ("raise ValueError('x') from SupervisionError('gone')", "monarch", "ValueError: x"),
@@ -169,4 +180,4 @@ raise SupervisionError(FAULT)
 """
     for _ in range(3):
         _, report, _ = drive(tmp_path, program)
-        assert report["error"] == "ValueError: bad init (in an actor)"
+        assert report["error"] == "ValueError: bad init (in actor a)"
