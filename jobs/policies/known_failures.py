@@ -19,6 +19,9 @@ class Failure(NamedTuple):
     is_effect: bool = False  # of the end of another rank: the log of all ranks proves nothing
 
 
+# Of a process of which nothing else is known; its node's memory is the evidence then.
+KILLED = "killed"
+
 # Lines that successful jobs print too: Monarch's on machines without a GPU, and the runner's about
 # helpers that it starts again or does without.
 USUAL = re.compile(
@@ -265,14 +268,23 @@ FAILURES: tuple[Failure, ...] = (
         "Nodes. If it only needs longer, raise the setting that the message names in `envs`.",
     ),
     _failure(
+        KILLED,
+        "A process was killed (SIGKILL)",
+        r"ended by SIGKILL|as after SIGKILL|Signal 9 \(SIGKILL\)|Killed\(sig=9\)"
+        r"|killed by signal 9\b|: line \d+: +\d+ Killed\b",
+        "Mostly memory ran out: request more in `resources.memory`, or use less: smaller batches, "
+        "fewer procs on a host, fewer workers of the data loader. On the node `dmesg` shows kills "
+        "for memory.",
+    ),
+    _failure(
         "worker_crash",
-        "A process crashed in native code, or was killed",
-        r"Segmentation fault|\bSIG(?:SEGV|ABRT|BUS|ILL|FPE|KILL)\b|core dumped|Fatal Python error"
-        r"|Killed\(sig=\d+\)|exited with non-zero code \d+|Cannot spawn new actors on mesh with "
-        r"supervision events|CUDA error: (?:an illegal memory"
+        "A process crashed in native code",
+        r"Segmentation fault|\bSIG(?:SEGV|ABRT|BUS|ILL|FPE)\b|core dumped|Fatal Python error"
+        r"|Killed\(sig=(?!9\))\d+\)|exited with non-zero code \d+"
+        r"|Cannot spawn new actors on mesh with supervision events|CUDA error: (?:an illegal memory"
         r"|device-side assert)|terminate called after throwing",
         "See the last lines of its rank. PYTHONFAULTHANDLER=1 in `envs` shows where it was, "
-        "CUDA_LAUNCH_BLOCKING=1 which kernel; a kill from outside is mostly memory.",
+        "CUDA_LAUNCH_BLOCKING=1 which kernel.",
     ),
     _failure(
         "command_not_found",

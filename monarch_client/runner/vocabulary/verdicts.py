@@ -175,7 +175,7 @@ def proc_died(where: Where | None, ended_as: int, exit_code: int, evidence: str)
         hint = "Something outside ended it, as when a machine is taken away."
         return Verdict(reasons.WORKER_LOST, f"{what}.", hint, exit_code, evidence)
     if number == signal.SIGKILL:
-        hint = "Nothing says who did it; running out of memory is the usual cause."
+        hint = "See the memory of its node: running out of it is the usual cause."
     elif _signal_name(ended_as):
         hint = (
             "A crash in native code: PYTHONFAULTHANDLER=1 in `envs` shows where, in the log of its "
@@ -265,7 +265,7 @@ def command_killed(where: Where, exit_code: int, evidence: str) -> Verdict:
 
 def _hint_on_signal(exit_code: int) -> str:
     if exit_code - 128 == signal.SIGKILL:
-        return "Nothing says who did it; running out of memory is the usual cause."
+        return "See the memory of its node: running out of it is the usual cause."
     return "It did not raise: a crash in native code, or a signal from outside."
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jobs.actions.attempts.end_attempt import close_attempt
+from jobs.ground import clock
+from jobs.models import HostMetrics
 from jobs.statuses import StopReason
 from tests.frame_bytes import frame
 
@@ -33,6 +35,28 @@ def test_the_evidence_of_a_runner_shows_it(attempt, post):
     post(frame(1, "end", **{**END, "evidence": f"Traceback\n{LIBCUDA}\n"}))
     attempt.refresh_from_db()
     assert attempt.diagnosis["evidence"] == LIBCUDA
+
+
+@pytest.mark.parametrize(
+    ("latest", "evidence"),
+    [
+        (
+            {"memory_used": 62 << 30, "memory_total": 64 << 30},
+            "The node of rank 1 used 97 % of its 64.0 GiB of memory ",
+        ),
+        ({}, "The program on rank 1 (::1) was ended by SIGKILL."),
+    ],
+)
+def test_a_kill_comes_with_the_memory_of_its_node_if_that_was_reported(
+    attempt, post, latest, evidence
+):
+    for rank, values in [(0, {"memory_used": 1, "memory_total": 1}), (1, latest)]:
+        HostMetrics.objects.create(attempt=attempt, rank=rank, at=clock.now(), latest=values)
+    message = "The program on rank 1 (::1) was ended by SIGKILL."
+    close_attempt(attempt, StopReason.USER_CODE, message)
+    attempt.refresh_from_db()
+    assert attempt.diagnosis["code"] == "killed"
+    assert attempt.diagnosis["evidence"].startswith(evidence)
 
 
 def test_a_verdict_of_the_portals_is_looked_at_as_well(attempt, post):

@@ -98,7 +98,10 @@ REAL = [
     ),
     ("worker_crash", "Segmentation fault (core dumped)"),
     ("worker_crash", "SupervisionError: actor stopped: proc exited with non-zero code 3"),
-    ("worker_crash", "SupervisionError: Killed(sig=9)"),
+    ("worker_crash", "SupervisionError: Killed(sig=6)"),
+    ("killed", "SupervisionError: Killed(sig=9)"),
+    ("killed", "bash: line 3:  4711 Killed                  python train.py"),
+    ("killed", "traceback : Signal 9 (SIGKILL) received by PID 4711"),
     (
         "worker_crash",
         "RuntimeError: Cannot spawn new actors on mesh with supervision events",
@@ -221,6 +224,18 @@ TOLD = [
         "make: *** No targets specified and no makefile found.  Stop.",
     ),
     (
+        "killed",
+        StopReason.USER_CODE,
+        "The program on rank 0 (10.0.0.1) was ended by SIGKILL.",
+        "",
+    ),
+    (
+        "killed",
+        StopReason.USER_CODE,
+        "The program on rank 0 (10.0.0.1) returned exit code 137, as after SIGKILL.",
+        "",
+    ),
+    (
         "command_not_found",
         StopReason.USER_CODE,
         "The program on rank 0 (10.0.0.1) returned exit code 127.",
@@ -316,6 +331,7 @@ HARMLESS = [
     ("connection_refused", "connections refused by the filter: 0"),
     ("spawn_timeout", "spawned 8 procs in 1.2 s"),
     ("proc_silent", "the microphone was silent for 30 s"),
+    ("killed", "Unable to shut down process 71 via SIGTERM, forcefully exiting via SIGKILL"),
     ("worker_crash", "SIGTERM handler installed, dumps go to /tmp"),
     ("command_not_found", "which: numactl: command not found"),
     ("setup_failed", "setup failed once, second mirror works"),
