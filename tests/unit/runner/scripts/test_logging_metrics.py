@@ -25,6 +25,13 @@ def test_what_log_prints_is_what_the_portal_reads():
     assert (report.step, report.values) == (12, {"loss": 1e-05, "train/acc": 1.0, "grad": None})
 
 
+def test_values_are_printed_with_as_many_digits_as_one_reads():
+    values = "reward=0.9693853029417207, tokens=123456789, time=1764240000.25, far=2e40"
+    done = run(f"log(161, {values}, loss=-1.23456789e-07, bad=float('inf'))")
+    expected = "reward=0.969385 tokens=123456789 time=1764240000.25 far=2e+40"
+    assert done.stdout == f"step=161 {expected} loss=-1.23457e-07 bad=inf\n", done.stderr
+
+
 def test_a_name_that_cannot_be_read_is_refused():
     for call in ("log(1)", "log(1, **{'a b': 1})", "log(1, **{'x' * 99: 1})"):
         done = run(call)
