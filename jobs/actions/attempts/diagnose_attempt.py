@@ -12,14 +12,17 @@ from jobs.policies.diagnosis import PLAIN, diagnose
 from jobs.policies.known_failures import KILLED
 from jobs.policies.series import percent
 from jobs.statuses import StopReason
+from monarch_client.runner.scripts.mportal_runtime.tracebacks import exception_that_ended
 
 _LINES_LOOKED_AT = 200
 _RANK = re.compile(r"\brank (\d{1,9})\b")
 _GIB = 1 << 30
 
 
-def diagnose_attempt(attempt_id: int, evidence: str = "") -> None:
-    """Look at the verdict, the last lines and the `evidence` of an attempt that has just ended.
+def diagnose_attempt(attempt_id: int, evidence: str = "") -> int | None:
+    """Diagnose an attempt that has just ended: its verdict, its last lines and the `evidence`.
+
+    Return the number of the line of its log that shows best why it ended; None if unknown.
 
     Call it in the transaction that ends the attempt, after its lines are stored.
     """
@@ -27,15 +30,26 @@ def diagnose_attempt(attempt_id: int, evidence: str = "") -> None:
     reason, message = attempts.values_list("stop_reason", "message").get()
     if reason in PLAIN:
         # Nothing is recognized in it: its lines need not be read.
-        return
+        return None
     # One of them is stored with the diagnosis, in a column that does not take all characters.
-    lines = [storable(each.text, len(each.text)) for each in latest(attempt_id, _LINES_LOOKED_AT)]
+    last = latest(attempt_id, _LINES_LOOKED_AT)
+    lines = [storable(each.text, len(each.text)) for each in last]
     evidence = storable(evidence, len(evidence))
     found = diagnose(StopReason(reason), message, lines, evidence)
     if found is not None and found.code == KILLED:
         found = replace(found, evidence=_memory_before(attempt_id, message) or found.evidence)
     if found is not None:
         attempts.update(diagnosis=asdict(found))
+    telling = _telling_text(evidence) or (found.evidence if found else "")
+    numbers = [each.number for each in last if telling and telling in each.text]
+    return numbers[-1] if numbers else None
+
+
+def _telling_text(evidence: str) -> str:
+    """Return the exception that the evidence shows, else its last line."""
+    raised = exception_that_ended(evidence)
+    lines = [line.strip() for line in evidence.splitlines() if line.strip()]
+    return raised.error if raised else lines[-1] if lines else ""
 
 
 def _memory_before(attempt_id: int, message: str) -> str:

@@ -73,7 +73,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     end_workers(attempt)
     end_stacks(attempt)
     evidence = storable(excerpt(report.get("evidence") or ""), _MESSAGE_CHARS)
-    diagnose_attempt(attempt.pk, evidence)
+    line = diagnose_attempt(attempt.pk, evidence)
     if evidence:
-        record_note(attempt.job, evidence, attempt, verb=EVIDENCE)
+        record_note(attempt.job, evidence, attempt, verb=EVIDENCE, line=line)
     wake_on_commit("running", attempt.job_id)

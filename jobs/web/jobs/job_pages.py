@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,11 +20,12 @@ from jobs.readers.job_page import JobPage, job_page
 from jobs.readers.named_jobs import named_jobs
 from jobs.readers.removed_logs import removed_logs
 from jobs.readers.wait_explanation import explain_wait
-from jobs.statuses import EVIDENCE, JobKind, JobStatus, StageName, WaitReason
+from jobs.statuses import JobKind, JobStatus, StageName, WaitReason
 from jobs.web.base.access import signed_in
 from jobs.web.base.forms import EXTENSIONS
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.charts_tab import charts_context
+from jobs.web.jobs.ending import diagnosis_line, evidence_of, hint_of
 from jobs.web.jobs.graph_tab import graph_context
 from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.life_picture import parts_of
@@ -34,7 +34,6 @@ from monarch_client.runner.vocabulary.monarch_lines import OWN_LINE
 from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.spec.tpu import hosts_of_node
 from monarch_client.wire.attempts import Attempt, Stage
-from monarch_client.wire.jobs import Event
 
 TABS = (
     ("log", "Log"),
@@ -48,29 +47,6 @@ TABS = (
 _CONTEXTS = {"charts": charts_context, "nodes": nodes_context, "graph": graph_context}
 EVENTS_SHOWN = 1000
 RANKS_AS_CHIPS = 16
-MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The output that a runner kept to show why an attempt failed. The page shows the end of it."""
-
-    text: str
-
-    @property
-    def lines(self) -> list[str]:
-        """Line by line."""
-        return self.text.rstrip("\n").split("\n")
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it would push everything else off the page."""
-        return len(self.lines) > MOST_EVIDENCE_LINES
-
-    @property
-    def end(self) -> str:
-        """Return its last lines: in a traceback, the error itself."""
-        return "\n".join(self.lines[-EVIDENCE_END_LINES:])
 
 
 @require_safe
@@ -106,6 +82,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     waits = found.job.status == JobStatus.QUEUED and found.job.wait_reason != WaitReason.HELD
     shown = _attempt_of(found, number)
     events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
+    evidence = evidence_of(found.job, shown, events)
     ranks = range(found.job.num_nodes * hosts_of_node(found.job.gpu_type))
     is_newest = shown is None or shown == found.attempts[0]
     waiting = explain_wait(actor, job_for(actor, slug, job_id)) if waits else None
@@ -128,7 +105,9 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "extensions": EXTENSIONS,
         "note_limit": NOTE_LIMIT,
         "extension_key": secrets.token_hex(8),
-        "evidence": Evidence(_evidence(shown, events)),
+        "evidence": evidence,
+        "diagnosis_line": diagnosis_line(found.job, shown),
+        "hint": hint_of(found.job, shown, evidence),
         "events": events,
         "life": parts_of(found.job, events, clock.now()),
         "ranks": list(ranks[:RANKS_AS_CHIPS]),
@@ -171,15 +150,3 @@ def _stages_of(kind: str, attempt: Attempt | None) -> list[Stage]:
     return [
         stage for stage in stages if has_workers or stage.name != StageName.WORKERS or stage.failure
     ]
-
-
-def _evidence(attempt: Attempt | None, events: list[Event]) -> str:
-    """Return the output that shows why the attempt failed: the last lines of an error, mostly.
-
-    Empty if the line of its diagnosis is all of it.
-    """
-    number = attempt.number if attempt else None
-    found = (event for event in events if event.verb == EVIDENCE and event.attempt == number)
-    text = next((event.message for event in found), "")
-    diagnosis = attempt.diagnosis if attempt else None
-    return "" if diagnosis and text.strip() == diagnosis.evidence else text

@@ -6,8 +6,8 @@ import pytest
 
 from jobs.actions.attempts.end_attempt import close_attempt
 from jobs.ground import clock
-from jobs.models import HostMetrics
-from jobs.statuses import StopReason
+from jobs.models import HostMetrics, JobEvent
+from jobs.statuses import EVIDENCE, StopReason
 from tests.frame_bytes import frame
 
 pytestmark = pytest.mark.django_db
@@ -79,3 +79,17 @@ def test_an_ending_that_was_wished_for_has_none(attempt, post, reason):
     post(frame(1, text=LIBCUDA))
     close_attempt(attempt, reason, "Stopped.")
     assert attempt.diagnosis == {}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "line"),
+    [
+        ('Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: 7\nbye', 2),
+        ("one\nbye", 3),
+        ("not in the log", None),
+    ],
+)
+def test_the_evidence_of_a_runner_leads_to_its_line_of_the_log(attempt, post, evidence, line):
+    post(frame(1, text="one"), frame(2, text="[rank0]: KeyError: 7"), frame(3, text="bye"))
+    post(frame(4, "end", **{**END, "evidence": evidence}))
+    assert JobEvent.objects.get(verb=EVIDENCE).line == line
