@@ -20,7 +20,7 @@ _POINTERS = ("See the ", "An actor or a proc failed; see")
 class Evidence:
     """The output that a runner kept to show why an attempt failed.
 
-    `message` is the sentence above it, `line` the number of the log's line that shows it best.
+    `message` is what stands above it, `line` the number of the log's line that shows it best.
     """
 
     text: str = ""
@@ -77,8 +77,11 @@ def evidence_of(job: Job, attempt: Attempt | None, events: list[Event]) -> Evide
     number = attempt.number if attempt else None
     found = (event for event in events if event.verb == EVIDENCE and event.attempt == number)
     event = next(found, None)
-    is_diagnosed = attempt is not None and attempt.diagnosis is not None
-    return Evidence(event.message, job.message, event.line, is_diagnosed) if event else Evidence()
+    if event is None:
+        return Evidence()
+    diagnosis = attempt.diagnosis if attempt else None
+    said = f"{job.message}\n{diagnosis.evidence}" if diagnosis else job.message
+    return Evidence(event.message, said, event.line, is_diagnosed=diagnosis is not None)
 
 
 def diagnosis_line(job: Job, attempt: Attempt | None) -> str:
