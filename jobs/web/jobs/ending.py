@@ -20,7 +20,7 @@ _POINTERS = ("See the ", "An actor or a proc failed; see")
 class Evidence:
     """The output that a runner kept to show why an attempt failed.
 
-    `message` is what stands above it, `line` the number of the log's line that shows it best.
+    `message` is the text above it, `line` the number of the log's line that shows it best.
     """
 
     text: str = ""
