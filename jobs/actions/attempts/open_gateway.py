@@ -135,6 +135,15 @@ def _attempt_of(job: Job) -> Attempt:
     return attempt
 
 
+def why_not_reachable(job: Job, kind: GatewayKind) -> str:
+    """Return why no session of this kind may or can reach `job` now; "" if one can."""
+    try:
+        refuse_unreachable(job, _attempt_of(job), kind)
+    except ConflictError as error:
+        return error.message
+    return ""
+
+
 def refuse_unreachable(job: Job, attempt: Attempt, kind: GatewayKind) -> None:
     """Raise ConflictError if no session of this kind may or can reach `job`."""
     if job.kind != JobKind.MONARCH and kind == GatewayKind.ATTACH:
@@ -144,8 +153,9 @@ def refuse_unreachable(job: Job, attempt: Attempt, kind: GatewayKind) -> None:
         )
     if not job.request.waits_for_laptops and not job.project.laptops_may_attach:
         raise ConflictError(
-            f"Job {job.pk} has a program of its own, and project {job.project.slug} does not allow "
-            "laptops in such jobs. One of its admins can; or start a job with `mportal dev`."
+            f"Project {job.project.slug} does not allow shells, and programs of laptops, in jobs "
+            "that have a program of their own. An admin of the project can allow them under "
+            "Settings, Policies. A job of `mportal dev` needs no such permission."
         )
     if attempt.carrier == Carrier.PULL:
         raise ConflictError(

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.actions.attempts.open_gateway import ShellPurpose, open_session
+from jobs.actions.attempts.open_gateway import ShellPurpose, open_session, why_not_reachable
 from jobs.errors import ConflictError, TooManySessionsError
-from jobs.permissions import Actor, job_for, require_attach
+from jobs.permissions import Actor, Verb, job_for, may, require_attach
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.hosts_tab import number_in
@@ -36,6 +36,8 @@ def page(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
     require_attach(actor, job)
     context = {
         "job": job,
+        "why_not": why_not_reachable(job, ShellPurpose.kind),
+        "may_allow": may(actor, Verb.MANAGE_PROJECT, job.project),
         "is_installed": finders.find(_XTERM) is not None,
         "rank": _rank(request, job.num_hosts),
         "ranks": range(job.num_hosts),

@@ -143,7 +143,7 @@ def test_shells_take_the_rights_and_the_projects_permission_of_programs(
     Project.objects.update(laptops_may_attach=False)
     refused = member.post(sessions_of(job), shell)
     assert refused.status_code == 409
-    assert "does not allow laptops" in refused.json()["detail"]
+    assert "does not allow shells, and programs of laptops," in refused.json()["detail"]
     Project.objects.update(laptops_may_attach=True)
     Attempt.objects.update(carrier=Carrier.PULL)
     assert member.post(sessions_of(job), shell).status_code == 409

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from jobs.actions.attempts.open_gateway import open_session
 from jobs.models import GatewaySession, Job
@@ -61,3 +62,20 @@ def test_a_portal_without_the_code_of_terminals_says_what_to_install(
     assert "set up without xterm.js" in member.text(page)
     monkeypatch.setattr("django.contrib.staticfiles.finders.find", lambda path: path)
     assert "Connecting" in member.text(page)
+
+
+def test_a_terminal_that_cannot_open_is_a_sentence_and_for_admins_the_way_to_allow_it(
+    member, admin, session, project
+) -> None:
+    page = f"/rl/jobs/{session.attempt.job_id}/terminal"
+    assert 'id="terminal"' in member.get(page).content.decode()
+    project.laptops_may_attach = False
+    project.save()
+    for browser, has_link in ((member, False), (admin, True)):
+        html = browser.get(page).content.decode()
+        assert "Project rl does not allow shells" in html
+        assert 'id="terminal"' not in html
+        assert ("/rl/settings/policies" in html) is has_link
+    session.attempt.job.attempts.update(ended_at=timezone.now())
+    Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=timezone.now())
+    assert "attach to running jobs only" in member.text(page)

@@ -16,7 +16,7 @@ def test_it_gathers_limits_quotas_weight_and_laptops(viewer, admin, project):
     assert "A job may run for 2 h" in page and "fair sharing : 2." in page
     assert "0 of 8 nodes" in page
     assert "Set limits" not in page
-    assert "Allow laptops in running jobs" in admin.text(PATH)
+    assert "Allow laptops and shells in running jobs" in admin.text(PATH)
 
 
 def test_an_administrator_of_the_installation_sets_limits(admin, project):

@@ -41,7 +41,7 @@ def test_an_admin_allows_laptops_and_refuses_them_again(admin, project):
     assert "Laptops may attach to running jobs." in page
     assert Project.objects.get(slug="rl").laptops_may_attach
     page = text_of(admin.post("/rl/settings/laptops", follow=True))
-    assert "Allow laptops in running jobs" in page
+    assert "Allow laptops and shells in running jobs" in page
     assert not Project.objects.get(slug="rl").laptops_may_attach
 
 
