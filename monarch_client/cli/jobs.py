@@ -195,10 +195,10 @@ def view_filters(session: Session, project: str, name: str) -> dict[str, Any]:
     own = [view for view in found if not view.is_shared] or found
     filters: dict[str, Any] = dict(parse_qsl(own[0].query))
     filters["status"] = tuple(filters.get("status", "").split(","))
-    if first := filters.pop("from", ""):
-        filters["since"] = midnight(first)
-    if last := filters.pop("to", ""):
-        filters["until"] = midnight(last, days_later=1)
+    if since := midnight(filters.pop("from", "")):
+        filters["since"] = since
+    if until := midnight(filters.pop("to", ""), days_later=1):
+        filters["until"] = until
     return filters
 
 

@@ -49,6 +49,12 @@ class MovingMoment(Moment):
 
 
 def midnight(day: str, *, days_later: int = 0) -> str:
-    """Return when an ISO day, or the one so many days later, begins on the clock on the wall."""
-    begin = datetime.combine(date.fromisoformat(day) + timedelta(days=days_later), time())
-    return begin.astimezone().isoformat()
+    """Return when an ISO day, or the one so many days later, begins on this machine's clock.
+
+    "" if `day` names none: pages ignore such a text in an address as well.
+    """
+    try:
+        begin = datetime.combine(date.fromisoformat(day) + timedelta(days=days_later), time())
+        return begin.astimezone().isoformat()
+    except (ValueError, OverflowError):
+        return ""

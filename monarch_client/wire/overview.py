@@ -49,7 +49,7 @@ class WaitingJob:
     expected_at: Annotated[Moment | None, Meta(description="Null: there is no estimate.")]
     next_try_at: Annotated[
         Moment | None, Meta(description="When machines are requested again, after a failed try.")
-    ]
+    ] = None
 
     @property
     def machines(self) -> str:

@@ -105,11 +105,11 @@ class Turn:
     queue: str
     priority: int | None
     sentence: str
-    expected_at: Annotated[Moment | None, Meta(description="An estimate of its start.")]
+    expected_at: Annotated[Moment | None, Meta(description="An estimate of its start.")] = None
     basis: Annotated[
         str,
         Meta(description="`next`: now; `bounds`: at the latest; `past_runs`: probably."),
-    ]
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
+
 from tests.unit.rest.fake_portal import page
 
 JOBS = "GET /projects/rl/jobs"
@@ -40,3 +42,16 @@ def test_the_days_of_a_saved_view_are_those_of_this_machine(mportal, portal, in_
     params = dict(portal.seen(JOBS)[0].url.params)
     assert params["since"] == "2026-03-29T00:00:00+01:00"
     assert params["until"] == "2026-03-30T00:00:00+02:00"
+
+
+@pytest.mark.parametrize("day", ["abc", "9999-12-31", "2026-02-30"])
+def test_a_saved_view_with_a_day_that_does_not_exist_has_the_rest(mportal, portal, day):
+    view = {
+        "id": 3, "name": "odd", "query": f"status=FAILED&to={day}", "is_shared": True,
+        "owner": "ada", "can_delete": False, "url": "http://portal/rl/jobs",
+    }  # fmt: skip
+    portal.on("GET /projects/rl/views", page([view]))
+    portal.on(JOBS, page([]))
+    assert mportal("ps", "--view", "odd").exit_code == 0
+    params = dict(portal.seen(JOBS)[0].url.params)
+    assert params == {"status": "FAILED", "limit": "20"}

@@ -9,6 +9,7 @@ from monarch_client.rest.decoding import decode, decode_page
 from monarch_client.wire.attempts import Attempt
 from monarch_client.wire.jobs import Job
 from monarch_client.wire.projects import Member
+from monarch_client.wire.queue import Turn
 from tests.unit.rest.fake_portal import attempt_json, job_json, stage_json
 
 
@@ -28,6 +29,16 @@ def test_fields_that_an_older_portal_lacks_have_defaults():
         del older[name]
     job = decode(Job, older)
     assert (job.preemptible, job.parent, job.schedule, job.array_values) == (False, None, "", {})
+
+
+def test_the_queue_of_an_older_portal_has_no_expected_starts():
+    turn = {
+        "kind": "job", "place": "fake", "position": 1, "needs": "2 nodes",
+        "job_id": 1, "project": "rl", "name": "ppo", "owner": "ada", "queue": "default",
+        "priority": 50, "sentence": "",
+    }  # fmt: skip
+    turn["since"] = "2026-01-01T00:00:00Z"
+    assert decode(Turn, turn).expected_at is None
 
 
 def test_a_value_of_another_type_is_reported_with_its_path():

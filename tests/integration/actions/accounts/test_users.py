@@ -12,9 +12,11 @@ from django.test import Client
 from django.utils import timezone
 
 from jobs.actions.accounts.change_user import change_user, end_sessions
+from jobs.actions.accounts.set_password import set_password
 from jobs.actions.accounts.sign_in_links import redeem, replace_sign_in_link
 from jobs.actions.projects.invite_user import invite_user
 from jobs.errors import ConflictError, NotFoundError, PermissionDeniedError
+from jobs.live.channel import rights_topic
 from jobs.models import AuditEntry, Membership, SignInLink, User, UserSession
 from jobs.permissions import Actor
 from jobs.statuses import Role
@@ -157,3 +159,13 @@ def test_a_password_of_the_command_is_in_the_audit_log(monkeypatch: Any) -> None
     assert (entry.verb, entry.name, entry.source) == ("set_password", "nora", "command line")
     with pytest.raises(CommandError, match="no user"):
         call_command("changepassword", "gone")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_new_password_has_the_streams_of_other_sessions_checked_at_once(redis_client):
+    user = make_user("ada")
+    with redis_client.pubsub() as hints:
+        hints.subscribe(rights_topic(user.pk))
+        set_password(Actor(user), PASSWORD)
+        kinds = [(hints.get_message(timeout=10) or {}).get("type") for _ in range(2)]
+    assert kinds == ["subscribe", "message"]
