@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,16 +82,25 @@ def stacks(
     else:
         request = session.client.ask_stacks(slug, job_id, rank=choice["rank"], pid=choice["pid"])
         dump = _answered(session, slug, job_id, request)
-    output.one(dump, lambda: _show(dump))
+    _finish(output, dump, dump)
+
+
+def _finish(output: Output, answer: StackDump | Stacks, dump: StackDump) -> None:
+    """Print the stacks of one dump, or `answer` as JSON; exit by the state of the dump."""
+    output.one(answer, lambda: _show(dump))
     if dump.state == "asked":
-        context.exit(TIMED_OUT)
+        click.get_current_context().exit(TIMED_OUT)
     if dump.state != "done":
-        context.exit(FAILED_WITHOUT_CODE)
+        click.get_current_context().exit(FAILED_WITHOUT_CODE)
 
 
 def _dump_all(session: Session, output: Output, slug: str, job_id: int) -> None:
     """Request the stacks of all ranks, and print each that differs once with its ranks."""
     found = session.client.ask_all_stacks(slug, job_id)
+    if found.ranks == 1:
+        dump = _answered(session, slug, job_id, found.dumps[0])
+        _finish(output, replace(found, dumps=[dump, *found.dumps[1:]]), dump)
+        return
     tell(f"{len(found.asked_together)} ranks have been asked; they answer within seconds.")
     try:
         for _ in range(_TRIES):

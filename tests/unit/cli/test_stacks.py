@@ -101,3 +101,16 @@ def test_the_stacks_of_all_ranks_are_printed_once_with_their_ranks(portal, mport
     assert done.exit_code == 0, done.output
     assert "2 ranks in step (a.py:4)  (0, 2)\n    step (a.py:4)" in done.stdout
     assert "rank 1 in read (b.py:2)\n" in done.stdout
+
+
+def test_all_ranks_of_a_job_of_one_node_prints_its_dump(portal, mportal) -> None:
+    one = {"attempt": 1, "is_over": False, "is_final": False, "can_ask": True, "ranks": 1}
+    waiting = ok({**one, "dumps": [dump("asked", rank=0), dump("failed", id=4, rank=0)]}, 202)
+    portal.on(f"POST {STACKS}/all", waiting)
+    portal.on(f"GET {STACKS}", ok({**one, "dumps": [dump(rank=0)]}))
+    done = mportal("stacks", "42", "--all-ranks")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "Process 7\n\nThread 7 (idle)\n\n"
+    assert portal.seen(f"GET {STACKS}")[0].url.params["id"] == "5"
+    as_json = json.loads(mportal("stacks", "42", "--all-ranks", "-o", "json").stdout)
+    assert [each["state"] for each in as_json["dumps"]] == ["done", "failed"]
