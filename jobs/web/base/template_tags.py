@@ -34,6 +34,7 @@ from jobs.statuses import (
 )
 from jobs.web.base import figures
 from jobs.web.base.browsers import browser_name
+from jobs.web.base.element_keys import element_key
 from jobs.web.base.script_modules import imported_by
 from monarch_client.wire.consequences import Asked, consequence_of
 from monarch_client.wire.jobs import Job
@@ -41,6 +42,7 @@ from monarch_client.wire.ranks import rank_count, rank_ranges
 
 register = template.Library()
 register.filter(browser_name)
+register.filter(element_key)
 
 _CODE_SPAN = re.compile("`([^`\n]+)`")
 _PLACES = {"skypilot": "SkyPilot", "local": "This machine"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ from urllib.parse import urlencode
 
 from jobs.permissions import Actor
 from jobs.readers.mesh import has_failed, job_mesh
+from jobs.web.base.element_keys import element_key
 from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.mesh_actors import actor_heat
 from monarch_client.runner.vocabulary import mesh_states
@@ -139,20 +139,15 @@ def _branches(found: Mesh) -> list[Branch]:
         hidden = len(host.procs) - len(shown) + host.left_out
         # Where there are many, the grid shows the healthy ones.
         if shown or not hidden or host.told not in mesh_states.HEALTHY:
-            branches.append(Branch(_key(host.id), host, shown, hidden))
+            branches.append(Branch(element_key([host.id]), host, shown, hidden))
     return branches
 
 
 def _twig(host: MeshHost, proc: MeshProc, most: int) -> Twig:
     # Those that failed first; the others stay in their order.
     actors = sorted(proc.actors, key=lambda actor: not has_failed(actor))[:most]
-    leaves = [Leaf(_key(host.id, proc.id, actor.id), actor) for actor in actors]
-    return Twig(_key(host.id, proc.id), proc, leaves, len(proc.actors) + proc.left_out)
-
-
-def _key(*names: str) -> str:
-    """Return an element's key from the names it shows: its position changes when others go."""
-    return hashlib.blake2s("\n".join(names).encode(), digest_size=8).hexdigest()
+    leaves = [Leaf(element_key([host.id, proc.id, actor.id]), actor) for actor in actors]
+    return Twig(element_key([host.id, proc.id]), proc, leaves, len(proc.actors) + proc.left_out)
 
 
 def _summary(found: Mesh) -> str:

@@ -12,11 +12,11 @@ from jobs.attempt_tokens import attempt_token
 from jobs.ground import clock
 from jobs.models import Attempt, Job, MeshTree
 from jobs.statuses import JobKind, JobStatus
+from jobs.web.base.element_keys import element_key
 from jobs.web.jobs.mesh_tab import (
     MOST_ACTORS_OF_PROC,
     MOST_FAILED_IN_TREE,
     MOST_PROCS_IN_TREE,
-    _key,
 )
 from tests.factories import make_attempt, make_job
 from tests.frame_bytes import body, frame
@@ -47,7 +47,7 @@ def tell(attempt: Attempt, *hosts, **fields) -> None:
 
 def opening_of(html: str, *names: str) -> str:
     """Return the opening tag of the tree's part that shows a node."""
-    tag = re.search(rf'<details id="mesh-{_key(*names)}"[^>]*>', html)
+    tag = re.search(rf'<details id="mesh-{element_key(names)}"[^>]*>', html)
     assert tag, names
     return tag[0]
 
@@ -93,12 +93,12 @@ def test_many_procs_are_a_grid_and_a_tree_of_those_that_matter(viewer, attempt) 
     assert len(shown) == MOST_PROCS_IN_TREE - 1
     assert opening_of(html, "host<h199>", "trainers<p1>")
     assert "more procs, not listed here" in html
-    assert f'id="mesh-{_key("host<h150>")}"' not in html
+    assert f'id="mesh-{element_key(["host<h150>"])}"' not in html
     assert "And 186 more hosts, not listed here." in html
 
 
 def keys(hosts) -> list[str]:
-    return [_key(each["id"], proc["id"]) for each in hosts for proc in each["procs"]]
+    return [element_key([each["id"], proc["id"]]) for each in hosts for proc in each["procs"]]
 
 
 def test_what_failed_and_its_actors_are_not_listed_without_end(viewer, attempt) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from jobs.ground import clock
@@ -122,3 +124,16 @@ def test_a_job_of_one_rank_has_no_button_for_all(member, attempt) -> None:
     assert "Dump all ranks" in member.text(tab(attempt))
     type(attempt.job).objects.update(num_nodes=1)
     assert "Dump all ranks" not in member.text(tab(attempt))
+
+
+def test_equal_calls_of_one_rank_with_different_callers_have_ids_of_their_own(
+    viewer, attempt
+) -> None:
+    texts = [f"{TEXT}\n    {caller} (main.py:9)" for caller in ("train", "evaluate")]
+    processes = [{**PROCESS, "text": text} for text in texts]
+    now = clock.now()
+    for rank in range(2):
+        done(attempt, rank=rank, processes=processes, asked_at=now)
+    html = viewer.get(tab(attempt)).content.decode()
+    ids = re.findall(r'id="(stack-group-[^"]+)"', html)
+    assert len(set(ids)) == len(texts), ids
