@@ -18,7 +18,7 @@ from jobs.permissions import Actor
 from jobs.policies.costs import NOTHING, for_time, shown
 from jobs.policies.limits import shown_s, walltime_s
 from jobs.readers.default_values import default_values
-from jobs.readers.start_forecast import forecast_start
+from jobs.readers.start_forecast import StartForecasts
 from monarch_client.spec.summary import number_of_jobs, summary_of
 from monarch_client.wire import clusters as wire
 
@@ -29,7 +29,8 @@ NOTHING_FITS = "Nothing that could run this job was found."
 
 def plan_jobs(actor: Actor, project: Project, together: Sequence[Checked]) -> wire.Plans:
     """Return the launch plans of specifications that are submitted together, as `plan_job` does."""
-    plans = [plan_job(actor, project, each, together) for each in together]
+    forecasts = StartForecasts(actor, project, together)
+    plans = [_plan(project, each, forecasts) for each in together]
     prices = [each.total_usd for each in plans if each.total_usd is not None]
     return wire.Plans(
         results=plans,
@@ -38,14 +39,15 @@ def plan_jobs(actor: Actor, project: Project, together: Sequence[Checked]) -> wi
     )
 
 
-def plan_job(
-    actor: Actor, project: Project, checked: Checked, together: Sequence[Checked] = ()
-) -> wire.Plan:
+def plan_job(actor: Actor, project: Project, checked: Checked) -> wire.Plan:
     """Return the launch plan of a checked specification; stores and starts nothing.
 
-    A problem of the backend is reported in the plan itself. `together` are the specifications of
-    its submit, some of which it may need.
+    A problem of the backend is reported in the plan itself.
     """
+    return _plan(project, checked, StartForecasts(actor, project, [checked]))
+
+
+def _plan(project: Project, checked: Checked, forecasts: StartForecasts) -> wire.Plan:
     plan, problem, is_pending = _ask(checked)
     ordered = sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
     candidates = [wire.Candidate(**asdict(each)) for each in ordered]
@@ -69,7 +71,7 @@ def plan_job(
         total_usd=None if usd is None else usd * num_jobs,
         defaults=default_values(project, checked),
         queue=checked.request.queue_name,
-        start=forecast_start(actor, project, checked, together),
+        start=forecasts.of(checked),
         warnings=list(_beyond_budget(checked.request.budget_usd, usd, limit_s)),
     )
 

@@ -18,29 +18,43 @@ from monarch_client.spec.array_keys import count_of
 from monarch_client.wire.queue import Forecast
 
 
-def forecast_start(
-    actor: Actor, project: Project, checked: Checked, together: Sequence[Checked] = ()
-) -> Forecast:
-    """Plan the queue with the job of `checked` in it; of an array, report its first job.
+class StartForecasts:
+    """The forecasts of the specifications of one submit, `together`.
 
-    `together` are the specifications of its submit. What needs one of them waits for it; the
-    others are planned as if each were submitted alone.
+    What needs one of them waits for it; the others are planned as if each were submitted alone.
+    Those with equal requests, such as a sweep of one command, share one scheduling pass.
     """
-    if checked.spec.portal.hold:
-        said = "It is held until `mportal release`, or its button, releases it."
-        return forecast_of("held", WaitReason.HELD, said)
-    if siblings := [together[place].spec.name for place in checked.needs.siblings]:
-        said = f"It waits for {', '.join(siblings)}, submitted together with it."
-        return forecast_of("dependency", WaitReason.DEPENDENCY, said)
-    if waits := _dependencies(checked):
-        return forecast_of("dependency", waits["wait_reason"], waits["message"])
-    block = checked.spec.portal
-    size = count_of(block.array)
-    count = min(size, block.max_parallel or size)
-    new = NewJobs(checked.request, project.pk, actor.user.pk, block.priority, count)
-    plan = planned_with(new)
-    found = PlannedJob(actor, new.numbers[0], plan).forecast()
-    return _of_array(found, plan, new, size) if size > 1 else found
+
+    def __init__(self, actor: Actor, project: Project, together: Sequence[Checked]) -> None:
+        self._actor, self._project, self._together = actor, project, together
+        # A list: a request has no hash.
+        self._planned: list[tuple[NewJobs, int, Forecast]] = []
+
+    def of(self, checked: Checked) -> Forecast:
+        """Plan the queue with the job of `checked` in it; of an array, report its first job."""
+        if checked.spec.portal.hold:
+            said = "It is held until `mportal release`, or its button, releases it."
+            return forecast_of("held", WaitReason.HELD, said)
+        if siblings := [self._together[place].spec.name for place in checked.needs.siblings]:
+            said = f"It waits for {', '.join(siblings)}, submitted together with it."
+            return forecast_of("dependency", WaitReason.DEPENDENCY, said)
+        if waits := _dependencies(checked):
+            return forecast_of("dependency", waits["wait_reason"], waits["message"])
+        block = checked.spec.portal
+        size = count_of(block.array)
+        count = min(size, block.max_parallel or size)
+        new = NewJobs(checked.request, self._project.pk, self._actor.user.pk, block.priority, count)
+        for known, known_size, forecast in self._planned:
+            if (known, known_size) == (new, size):
+                return forecast
+        forecast = self._plan(new, size)
+        self._planned.append((new, size, forecast))
+        return forecast
+
+    def _plan(self, new: NewJobs, size: int) -> Forecast:
+        plan = planned_with(new)
+        found = PlannedJob(self._actor, new.numbers[0], plan).forecast()
+        return _of_array(found, plan, new, size) if size > 1 else found
 
 
 def _dependencies(checked: Checked) -> dict[str, str]:

@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan
@@ -190,6 +192,26 @@ def test_several_documents_are_planned_as_they_would_be_submitted_together(membe
     listed = member.post("/projects/rl/plan/batch", {"specs": [SPEC, SPEC.replace("big", "b")]})
     assert [each["name"] for each in listed.json()["results"]] == ["big", "b"]
     assert not Job.objects.exists()
+
+
+def test_documents_with_equal_requests_are_planned_with_one_read_of_the_queue(member):
+    numbers = {}
+    for count in (2, 20):
+        specs = [f"name: a{number}\nrun: ./a {number}\n" for number in range(count)]
+        with CaptureQueriesContext(connection) as queries:
+            answer = member.post("/projects/rl/plan/batch", {"specs": specs})
+        assert [each["start"]["code"] for each in answer.json()["results"]] == ["next"] * count
+        numbers[count] = len(queries)
+    # Each document is checked with the queues and the quotas.
+    assert numbers[20] - numbers[2] <= 2 * 18
+
+
+def test_arrays_with_equal_requests_keep_their_own_sizes_in_one_plan(member):
+    array = "name: a{size}\nrun: ./a\nportal: {{array: {{lr: {values}}}, max_parallel: 2}}\n"
+    specs = [array.format(size=size, values=list(range(size))) for size in (3, 5)]
+    answer = member.post("/projects/rl/plan/batch", {"specs": specs})
+    starts = [each["start"]["sentence"] for each in answer.json()["results"]]
+    assert [each.split(" jobs")[0] for each in starts] == ["2 of its 3", "2 of its 5"]
 
 
 @pytest.mark.parametrize("path", ["jobs", "plan"])
