@@ -58,10 +58,18 @@ class Access:
             return
         try:
             if self.is_due:
-                self._check()
-                self._right.checked_at = time.monotonic()
+                self._check_now()
         finally:
             self._right.lock.release()
+
+    def _check_now(self) -> None:
+        # Stored before the check, so that an `expire` during the check is not overwritten.
+        self._right.checked_at = time.monotonic()
+        try:
+            self._check()
+        except Exception:
+            self.expire()
+            raise
 
 
 def read_session_again(request: HttpRequest) -> None:

@@ -102,3 +102,32 @@ def test_a_right_that_was_lost_is_lost_for_every_stream(monkeypatch: pytest.Monk
     for each in [Access(lost, "one reader") for _ in range(2)]:
         with pytest.raises(PermissionDeniedError):
             each.confirm()
+
+
+def test_a_hint_during_a_check_makes_the_next_check_due() -> None:
+    checks: list[bool] = []
+
+    def check() -> None:
+        checks.append(True)
+        mine.expire()
+
+    mine = Access(check, "one reader")
+    mine.expire()
+    mine.confirm()
+    assert mine.is_due
+    mine.confirm()
+    assert len(checks) == 2
+
+
+def test_a_permission_is_as_old_as_the_begin_of_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(access.time, "monotonic", lambda: now_s)
+
+    def check() -> None:
+        nonlocal now_s
+        now_s += access.CHECKED_EVERY_S + 1
+
+    mine = Access(check, "one reader")
+    mine.expire()
+    mine.confirm()
+    assert mine.is_due
