@@ -128,11 +128,13 @@ async def _look(
         return Look([], is_over=True)
 
 
-def _without_rights(hinted: set[str], access: Access, hinting: Feed) -> set[str]:
-    """Return what else was hinted at; after a hint at the reader's rights check these next."""
-    if access.topic in hinted and hinting.connected:
+def _expire_if_hinted(access: Access, hinted: set[str], live_feed: Feed) -> None:
+    """Make the check of the reader's rights due after a hint at them.
+
+    While the feed has no connection, every topic counts as hinted at: that is no such hint.
+    """
+    if access.topic in hinted and live_feed.connected:
         access.expire()
-    return hinted - {access.topic}
 
 
 def _until_next(pace_s: float, looked_at: float, now: float) -> float:
@@ -143,22 +145,22 @@ def _until_next(pace_s: float, looked_at: float, now: float) -> float:
 async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
     """Yield the body of a stream, for as long as it is read and there may be more.
 
-    It keeps `place` until it ends.
+    It keeps `slot` until it ends.
     """
     now = asyncio.get_running_loop().time
-    reads, hinting = _shared_reads(), feed()
+    reads, live_feed = _shared_reads(), feed()
     with slot:
         yield sse.OPENING
         sent_at = now()
-        async with hinting.subscribe(*watch.topics(), watch.access.topic) as hints:
+        async with live_feed.subscribe(*watch.topics(), watch.access.topic) as hints:
             hinted: set[str] = set()
             found = Look([])
             while True:
                 # Without a hint only its age shows that what others have read may be old.
-                is_hinted = hinted and not found.is_behind and hinting.connected
+                is_hinted = hinted and not found.is_behind and live_feed.connected
                 wanted = Newest(hints.number, math.inf if is_hinted else MOST_AGE_S)
                 looked_at = now()
-                found = await _look(watch, hinted, wanted, reads, hinting.number)
+                found = await _look(watch, hinted, wanted, reads, live_feed.number)
                 for each in found.events:
                     yield each
                     sent_at = now()
@@ -169,7 +171,8 @@ async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
                 if not found.is_behind:
                     until_beat_s = max(0.0, sent_at + sse.HEARTBEAT_S - now())
                     hinted = await hints.wait(min(LOOK_S, until_beat_s))
-                    hinted = _without_rights(hinted, watch.access, hinting)
+                    _expire_if_hinted(watch.access, hinted, live_feed)
+                    hinted = hinted - {watch.access.topic}
                     if hinted and watch.pace_s:
                         await asyncio.sleep(_until_next(watch.pace_s, looked_at, now()))
                 if now() - sent_at >= sse.HEARTBEAT_S:
