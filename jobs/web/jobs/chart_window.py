@@ -92,8 +92,8 @@ class ChartView:
         return {name: value for name, value in known.items() if value is not None}
 
     @property
-    def other_parts(self) -> dict[str, Any]:
-        """The parts of the address that a form for the smoothing keeps."""
+    def parts_without_smoothing(self) -> dict[str, Any]:
+        """The parts of the address that the form for the smoothing keeps."""
         return {name: value for name, value in self.parts.items() if name != "smooth"}
 
     def query(self, **changes: Any) -> str:

@@ -155,6 +155,11 @@ class _Frame:
 
 
 def _scale(kind: Kind, values: Sequence[float], style: Style) -> Scale:
+    """Return the scale of a chart's values.
+
+    *Log scale* is ignored where the axis begins at 0, which has no logarithm: for a kind with a
+    fixed top, of hosts or `from_zero`. It is also ignored if a value is not above 0 (`scale_of`).
+    """
     if kind.top:
         return Scale(0.0, kind.top)
     from_zero = kind.of_host or kind.from_zero
