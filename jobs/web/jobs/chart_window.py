@@ -162,10 +162,11 @@ def query_of(parts: Mapping[str, Any]) -> str:
 
 
 def whole_number(query: Mapping[str, str], name: str) -> int | None:
-    """Return a position in an address; None without one. Http404: it is no number."""
+    """Return the whole number `name` in an address; None without one. Http404: it is no number."""
     text = query.get(name, "")
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise Http404(f"{text[:20]} is no number of {name}.")
+        limit = f"a whole number of at most {_MOST_DIGITS} digits"
+        raise Http404(f"{name} must be {limit}, not {text[:20]}.")
     return int(text)

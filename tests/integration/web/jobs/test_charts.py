@@ -97,6 +97,14 @@ def test_a_moment_leads_to_the_line_of_the_rank_at_that_moment(viewer, attempt) 
     assert viewer.get(path, {"at": "x"}).status_code == 404
 
 
+@pytest.mark.parametrize("name", ["from", "to", "at", "smooth"])
+def test_the_part_of_the_address_that_is_no_whole_number_is_named(viewer, attempt, name) -> None:
+    answer = viewer.get(f"/rl/jobs/{attempt.job_id}/charts/live", {name: "1.5"})
+    assert answer.status_code == 404
+    said = f"{name} must be a whole number of at most 16 digits, not 1.5."
+    assert said in answer.content.decode()
+
+
 def test_the_axis_of_the_night_in_which_clocks_are_set_back_has_three_different_times(
     viewer, attempt
 ) -> None:
