@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from jobs.actions.accounts.change_user import change_user
 from jobs.actions.projects.members import remove_member, set_role
@@ -15,7 +15,7 @@ from jobs.permissions import Actor
 from jobs.statuses import JobStatus, Role
 from tests.browser.editors import CodeEditor
 from tests.browser.test_live import Runner
-from tests.browser.visits import PASSWORD
+from tests.browser.visits import PASSWORD, sign_in
 from tests.factories import make_job, make_member
 
 TYPED = "name: typed\nrun: echo typed\n"
@@ -30,6 +30,21 @@ def boss(project):
     )
 
 
+@pytest.fixture
+def boss_page(visitors, address, boss):
+    page = visitors.open(address)
+    sign_in(page, "boss")
+    return page
+
+
+def type_note(page: Page) -> Locator:
+    """Begin a note in its dialog, and return its field."""
+    page.get_by_role("button", name="Labels and note").click()
+    note = page.get_by_role("textbox", name="Note")
+    note.fill("half a note")
+    return note
+
+
 def test_a_log_ends_within_seconds_when_its_reader_leaves_the_project(
     page, project, boss, ada, faults
 ):
@@ -42,7 +57,27 @@ def test_a_log_ends_within_seconds_when_its_reader_leaves_the_project(
     remove_member(boss, project, "ada")
     expect(page.get_by_role("heading", name="Not found")).to_be_visible()
     assert time.monotonic() - began < SOON_S
+    faults.forgive("404")
+    faults.forgive("net::ERR")
+
+
+def test_a_log_shows_no_line_from_after_its_reader_left_the_project(
+    page, boss_page, project, boss, faults
+):
+    job = make_job(project, status=JobStatus.RUNNING, submitted_by=boss.user)
+    runner = Runner(job)
+    runner.write(1, "before")
+    for reader in (page, boss_page):
+        reader.goto(f"/rl/jobs/{job.pk}")
+        reader.get_by_text("before 1 of rank 0").wait_for()
+    # With a note that is being typed the page is not reloaded: its log stays.
+    type_note(page)
+    remove_member(boss, project, "ada")
     runner.write(1, "after")
+    boss_page.get_by_text("after 2 of rank 0").wait_for()
+    said = page.get_by_role("dialog").get_by_role("alert")
+    expect(said).to_contain_text("You can't see this page any more")
+    assert page.get_by_text("before 1 of rank 0").count() == 1
     assert page.get_by_text("after 2 of rank 0").count() == 0
     faults.forgive("404")
     faults.forgive("net::ERR")
@@ -101,9 +136,7 @@ def test_a_page_with_typed_text_is_not_reloaded_when_its_reader_leaves(
     job = make_job(project, status=JobStatus.RUNNING, submitted_by=ada)
     page.goto(f"/rl/jobs/{job.pk}")
     page.locator("#log-state[data-state=live]").wait_for()
-    page.get_by_role("button", name="Labels and note").click()
-    note = page.get_by_role("textbox", name="Note")
-    note.fill("half a note")
+    note = type_note(page)
     remove_member(boss, project, "ada")
     said = page.get_by_role("dialog").get_by_role("alert")
     expect(said).to_contain_text("You can't see this page any more")
