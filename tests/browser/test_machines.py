@@ -136,7 +136,7 @@ def test_pages_of_machines_are_fine_for_axe_and_fit_their_width(
     camera.at("/rl/machines", "machines-asking", "#live-state[data-state=on]")
     camera.page.get_by_role("button", name="Stop mp3fa9c1").click()
     camera.take("cluster-stop")
-    camera.page.get_by_role("button", name="Cancel").click()
+    camera.page.get_by_role("button", name="Go back").click()
     camera.page.get_by_role("button", name="Terminate mp3fa9c1").first.click()
     camera.take("cluster-down")
     infra.step()
