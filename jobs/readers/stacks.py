@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from jobs.models import Attempt, Job, StackDump
@@ -48,8 +49,9 @@ def job_stacks(
             asked_together=[],
         )
     is_over = attempt.ended_at is not None
-    dumps = _dumps(attempt, choice)
-    batch = [] if choice.only or choice.shown else _asked_together(attempt)
+    rows = _rows(attempt, choice)
+    dumps = _dumps(rows, choice)
+    batch = [] if choice.only or choice.shown else _asked_together(rows)
     is_pending = any(dump.state == StackState.REQUESTED for dump in dumps)
     return wire.Stacks(
         attempt=attempt.number,
@@ -77,21 +79,25 @@ def _attempt(job: Job, choice: StackChoice) -> Attempt | None:
     return found or chosen_attempt(job, choice.attempt)
 
 
-def _dumps(attempt: Attempt, choice: StackChoice) -> list[wire.StackDump]:
+def _rows(attempt: Attempt, choice: StackChoice) -> list[StackDump]:
+    """Return the dumps of an attempt, the newest first, without their texts."""
     rows = attempt.stack_dumps.select_related("asked_by").order_by("-pk")
     if choice.only is not None:
         rows = rows.filter(pk=choice.only)
     # Texts may be long: of many, those of one are read.
-    found = list(rows.defer("processes"))
-    shown = next((row for row in found if row.pk == choice.shown), found[0] if found else None)
-    return [_view(row, row.processes if row is shown else []) for row in found]
+    return list(rows.defer("processes"))
 
 
-def _asked_together(attempt: Attempt) -> list[StackDump]:
-    """Return the newest dumps if several ranks were asked together, by rank; else none."""
-    newest = attempt.stack_dumps.order_by("-pk").values("asked_at")[:1]
-    rows = list(attempt.stack_dumps.filter(asked_at=newest).order_by("rank"))
-    return rows if len(rows) > 1 else []
+def _dumps(rows: list[StackDump], choice: StackChoice) -> list[wire.StackDump]:
+    shown = next((row for row in rows if row.pk == choice.shown), rows[0] if rows else None)
+    return [_view(row, row.processes if row is shown else []) for row in rows]
+
+
+def _asked_together(rows: list[StackDump]) -> list[StackDump]:
+    """Return the dumps of the newest request for several ranks, by rank; none without one."""
+    sizes = Counter(row.asked_at for row in rows)
+    newest = max((asked_at for asked_at, size in sizes.items() if size > 1), default=None)
+    return sorted((row for row in rows if row.asked_at == newest), key=lambda row: row.rank)
 
 
 def _groups(batch: list[StackDump]) -> list[wire.StackGroup]:

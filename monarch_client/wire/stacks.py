@@ -60,7 +60,7 @@ class Stacks:
     dumps: Annotated[list[StackDump], Meta(description="The latest ones, newest first.")]
     groups: Annotated[
         list[StackGroup],
-        Meta(description="What several ranks that were asked together last do, by equal stacks."),
+        Meta(description="The newest dumps of several ranks together, by equal stacks."),
     ] = field(default_factory=list)
     asked_together: Annotated[
         list[int], Meta(description="The numbers of the dumps of `groups`.")

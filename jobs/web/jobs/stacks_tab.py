@@ -56,11 +56,13 @@ def stacks_context(
     choice = StackChoice(attempt_number, shown=number_in(query, "dump"))
     found = job_stacks(actor, slug, job_id, choice)
     wanted = next((dump for dump in found.dumps if dump.id == choice.shown), None)
-    shown = wanted or (found.dumps[0] if found.dumps else None)
     together = [dump for dump in found.dumps if dump.id in found.asked_together]
+    shown = wanted or next(iter(found.dumps), None)
+    if shown in together:
+        shown = None
     rank = number_in(query, "rank")
     if rank is None:
-        rank = shown.rank if shown and not together else 0
+        rank = shown.rank if shown else 0
     return {
         "slug": slug,
         "job_id": job_id,

@@ -120,9 +120,17 @@ def test_all_ranks_are_asked_at_once_and_equal_stacks_are_grouped(member, attemp
         ([2], "reads (wait.py:5)"),
     ]
     assert groups[0]["frames"] == ["waits (wait.py:5)"]
-    # One rank that is asked alone later ends the comparison.
-    ask(member, attempt, rank=1)
-    assert stacks(member, attempt)["groups"] == []
+
+
+def test_a_later_request_of_one_rank_leaves_the_groups(member, attempt) -> None:
+    together = member.post(f"{path(attempt)}/all", {}).json()["asked_together"]
+    for rank, dump in enumerate(together):
+        answer(attempt, dump, rank, TEXT)
+    alone = ask(member, attempt, rank=1)
+    found = stacks(member, attempt)
+    assert found["dumps"][0]["id"] == alone["id"]
+    assert found["asked_together"] == together
+    assert [group["ranks"] for group in found["groups"]] == [[0, 1, 2]]
 
 
 def test_all_ranks_are_refused_while_one_is_pending(member, attempt) -> None:

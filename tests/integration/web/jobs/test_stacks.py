@@ -137,3 +137,16 @@ def test_equal_calls_of_one_rank_with_different_callers_have_ids_of_their_own(
     html = viewer.get(tab(attempt)).content.decode()
     ids = re.findall(r'id="(stack-group-[^"]+)"', html)
     assert len(set(ids)) == len(texts), ids
+
+
+def test_a_dump_of_one_rank_is_shown_beside_the_groups_of_an_earlier_request(
+    viewer, attempt
+) -> None:
+    now = clock.now()
+    for rank in range(3):
+        done(attempt, rank=rank, asked_at=now)
+    newest = done(attempt, rank=1, processes=[{**PROCESS, "text": "the newest one"}])
+    html = viewer.get(tab(attempt)).content.decode()
+    assert "the newest one" in html
+    assert 'id="stack-groups"' in html
+    assert f'id="stacks-of-{newest.pk}"' in html
