@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jobs.models import Attempt, Job, StackDump
 from jobs.permissions import Actor, job_for, may, stacks_verb
-from jobs.policies.stack_groups import stack_groups
+from jobs.policies.stack_groups import StackGroup, stack_groups
 from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.statuses import StackState
 from monarch_client.wire import stacks as wire
@@ -101,7 +102,7 @@ def _asked_together(rows: list[StackDump]) -> list[StackDump]:
 
 
 def _groups(batch: list[StackDump]) -> list[wire.StackGroup]:
-    texts = ((row.rank, process["text"]) for row in batch for process in row.processes)
+    ended = tuple(row.pk for row in batch if row.state != StackState.REQUESTED)
     return [
         wire.StackGroup(
             ranks=list(group.ranks),
@@ -109,8 +110,19 @@ def _groups(batch: list[StackDump]) -> list[wire.StackGroup]:
             where=group.where,
             frames=list(group.frames),
         )
-        for group in stack_groups(texts)
+        for group in _groups_of(ended)
     ]
+
+
+# Open pages ask every few seconds. A dump that has ended does not change.
+@lru_cache(maxsize=8)
+def _groups_of(ended: tuple[int, ...]) -> list[StackGroup]:
+    """Return the groups of dumps that have ended, by their ids."""
+    rows = StackDump.objects.filter(pk__in=ended).order_by("rank")
+    found = rows.values_list("rank", "processes")
+    return stack_groups(
+        (rank, process["text"]) for rank, processes in found for process in processes
+    )
 
 
 def _view(row: StackDump, processes: list[dict[str, object]]) -> wire.StackDump:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 import pytest
 
 from jobs.ground import clock
 from jobs.models import Attempt, JobEvent, LogHead, Worker
+from jobs.policies.stack_groups import StackGroup, stack_groups
+from jobs.readers import stacks as readers_stacks
 from jobs.statuses import Carrier, WorkerStatus
 from tests.factories import make_job
 from tests.integration.api.conftest import assert_problem
@@ -150,3 +153,23 @@ def test_of_too_many_ranks_the_silent_ones_are_asked_first(member, attempt) -> N
     LogHead.objects.update_or_create(attempt=attempt, defaults={"last_lines": written})
     asked = member.post(f"{path(attempt)}/all", {}).json()
     assert [dump["rank"] for dump in reversed(asked["dumps"])] == [*range(63), 69]
+
+
+def test_texts_are_parsed_once_for_each_answer_not_at_each_poll(
+    member, attempt, monkeypatch
+) -> None:
+    parsed: list[list[int]] = []
+
+    def counted(texts: Iterable[tuple[int, str]]) -> list[StackGroup]:
+        found = list(texts)
+        parsed.append([rank for rank, _ in found])
+        return stack_groups(found)
+
+    monkeypatch.setattr(readers_stacks, "stack_groups", counted)
+    together = member.post(f"{path(attempt)}/all", {}).json()["asked_together"]
+    parsed.clear()
+    for rank in (0, 1):
+        answer(attempt, together[rank], rank, TEXT)
+        polls = [stacks(member, attempt)["groups"] for _ in range(3)]
+        assert [poll[0]["ranks"] for poll in polls] == [[*range(rank + 1)]] * 3
+    assert parsed == [[0], [0, 1]]
