@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +11,6 @@ from monarch_client.cli.examples import examples
 from monarch_client.cli.options import SPEC_FILE, project_option, running_job_argument
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.submit import job_envs
-
-if TYPE_CHECKING:
-    pass
 
 program_argument = click.argument("program", nargs=-1, type=click.UNPROCESSED)
 

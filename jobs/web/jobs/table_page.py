@@ -122,7 +122,7 @@ def table_context(
     """Return the context of the table; the address's days are of its own zone, or else of this."""
     wanted, order = filter_of(query, zone), order_of(query)
     # Rows that are rendered for several readers have no zone but that of the address.
-    own_zone = zone if "zone" not in query and (query.get("from") or query.get("to")) else None
+    days_zone = query.get("zone", zone) if query.get("from") or query.get("to") else None
     cursor = query.get("cursor") or None
     table = job_table(actor, project, wanted, order, cursor=cursor, limit=PAGE_SIZE)
     counts = matching_counts(actor, project, wanted)
@@ -141,7 +141,7 @@ def table_context(
         "all_statuses_query": changed(query, status=None),
         "next_query": changed(query, keep_cursor=True, cursor=table.next),
         "previous_query": changed(query, keep_cursor=True, cursor=table.previous),
-        "live_query": changed(query, keep_cursor=True, **({"zone": own_zone} if own_zone else {})),
+        "live_query": changed(query, keep_cursor=True, zone=days_zone),
         "first_day": query.get("from", ""),
         "last_day": query.get("to", ""),
         "may_submit": Verb.SUBMIT_JOB in table.verbs,
