@@ -17,13 +17,17 @@ from typing import Any
 
 _PREFIX = "mportal-"
 _LOCK = "lock"
+# A path of a Unix socket has at most 107 bytes: with its folder and name it is longer than this.
+_LONGEST_PARENT = 80
 
 
 class PrivateFolder:
-    """A folder that only this user reads. `note`: what `sweep` returns if it is left over."""
+    """A folder that only this user reads, for files and Unix sockets.
+
+    `note`: what `sweep_notes` returns if it is left over.
+    """
 
     def __init__(self, note: Mapping[str, Any] | None = None) -> None:
-        # Short: a path of a Unix socket has 100 characters on some systems.
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_parent()))
         new = self.path / f"{_LOCK}.new"
         self._lock = new.open("w")
@@ -39,21 +43,36 @@ class PrivateFolder:
         self._lock.close()
 
 
-def sweep() -> list[dict[str, Any]]:
+def sweep() -> None:
+    """Remove the folders of this user's programs that were killed, but for those with notes."""
+    for folder in _folders():
+        _swept(folder, with_note=False)
+
+
+def sweep_notes() -> list[dict[str, Any]]:
     """Remove the folders of this user's programs that were killed; return their notes."""
-    return [note for folder in _parent().glob(f"{_PREFIX}*") if (note := _swept(folder))]
+    return [note for folder in _folders() if (note := _swept(folder, with_note=True))]
+
+
+def _folders() -> list[Path]:
+    return list(_parent().glob(f"{_PREFIX}*"))
 
 
 def _parent() -> Path:
     """Return where the folders are: in memory, and until the user logs out, if there is such."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and os.access(runtime, os.W_OK | os.X_OK):
-        return Path(runtime)
-    return Path(tempfile.gettempdir())
+    runtime, default = os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir()
+    for folder in (runtime, default, "/tmp", "/var/tmp"):  # noqa: S108 - made there by `mkdtemp`
+        is_short = 0 < len(os.fsencode(folder)) <= _LONGEST_PARENT
+        if is_short and os.access(folder, os.W_OK | os.X_OK):
+            return Path(folder)
+    return Path(default)
 
 
-def _swept(folder: Path) -> dict[str, Any] | None:
-    """Remove a folder that no program holds, and return its note; None if one does."""
+def _swept(folder: Path, *, with_note: bool) -> dict[str, Any] | None:
+    """Remove a folder that no program holds, and return its note; None if one does.
+
+    Without `with_note`, leave a folder that has one: its note is for another kind of program.
+    """
     with suppress(OSError, ValueError, TypeError):
         # Others write to the same parent: a link or a folder of theirs is none of ours.
         if folder.is_symlink() or folder.stat().st_uid != os.getuid():
@@ -61,6 +80,7 @@ def _swept(folder: Path) -> dict[str, Any] | None:
         with (folder / _LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             note: dict[str, Any] = dict(json.load(lock))
-            shutil.rmtree(folder, ignore_errors=True)
-            return note
+            if not note or with_note:
+                shutil.rmtree(folder, ignore_errors=True)
+                return note
     return None

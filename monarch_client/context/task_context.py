@@ -184,9 +184,9 @@ class TaskContext(TaskApi):
             return found[1], found[2]
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(f"\0{self._address}")
+            connection.connect(self._address)
             connection.sendall(frame(Hello(self._executor)))
-        except ConnectionError as error:
+        except (ConnectionError, FileNotFoundError) as error:
             connection.close()
             raise ContextClosedError("The driver has closed the context.") from error
         reader: FrameReader[Reply] = FrameReader(connection, Reply)

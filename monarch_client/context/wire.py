@@ -179,9 +179,9 @@ class Setup(msgspec.Struct, array_like=True, tag="setup"):
     folder: bytes
     argv: list[bytes]
     modules: list[str]
-    address: str
-    # Of the host's object store; "": it has none.
-    store_address: str = ""
+    # The sockets of the host, for its tasks' requests and of its object store: in a private folder.
+    address: bytes
+    store_address: bytes
 
 
 class InFile(msgspec.Struct, array_like=True, tag="file"):

@@ -11,11 +11,13 @@ import gc
 import importlib
 import os
 import selectors
+import shutil
 import signal
 import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -59,11 +61,13 @@ class Zygote:
                     if key.fileobj is self._control:
                         self._receive()
                     elif key.fd == self._driver:
-                        return
+                        raise EOFError
                     else:
                         self._reap(key.fd, key.data)
         except (EOFError, ConnectionError):
-            pass  # the driver has closed the context
+            # The driver has closed the context, or was killed and leaves its sockets behind.
+            if self._address:
+                shutil.rmtree(Path(self._address).parent, ignore_errors=True)
         finally:
             for pid in self._pids.values():
                 kill_group(pid)
@@ -86,7 +90,8 @@ class Zygote:
 
     def _set_up(self, setup: Setup) -> None:
         """Become like the driver; import what its tasks will need, once for all."""
-        self._address, self._store_address = setup.address, setup.store_address
+        self._address = os.fsdecode(setup.address)
+        self._store_address = os.fsdecode(setup.store_address)
         with suppress(OSError):
             os.chdir(setup.folder)
         sys.path[:] = map(os.fsdecode, setup.path)

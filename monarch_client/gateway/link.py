@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from typing import IO, Any
 
 import monarch_client
 from monarch_client.attaching.errors import AttachError
+from monarch_client.attaching.unix_sockets import listen_in
 from monarch_client.gateway.data_links import WORKER
 from monarch_client.gateway.errors import SessionRefusedError, session_lost
 from monarch_client.gateway.link_process import GENERATIONS, LinkSettings
@@ -33,7 +33,6 @@ OPEN_S = 60.0
 END_S = 5.0
 _BACKLOG = 16
 _LOG = "link.log"
-# Short: a path of a Unix socket has 100 characters on some systems.
 _SOCKET, _NODE_SOCKET = "s", "n"
 _AGAIN_S = 1.0
 # By event: the message, and the field that it shows.
@@ -74,8 +73,8 @@ class Link:
         self.address = f"ipc://{folder / _SOCKET}"
         # Where callers of node streams connect.
         self.node_socket = folder / _NODE_SOCKET
-        self._listener = _listener(folder / _SOCKET)
-        self._node_listener = _listener(self.node_socket)
+        self._listener = listen_in(folder, _SOCKET, _BACKLOG)
+        self._node_listener = listen_in(folder, _NODE_SOCKET, _BACKLOG)
         self._process: subprocess.Popen[str] | None = None
         self._starts = 0
         self._away_since: float | None = None
@@ -213,13 +212,6 @@ class Link:
         self._is_ready.set()
         if is_running and not self._is_closed.is_set():
             self._hooks.on_loss(error)
-
-
-def _listener(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen(_BACKLOG)
-    return listener
 
 
 def _piped(pipe: IO[str] | None) -> IO[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from monarch_client.attaching.errors import AttachError, UnknownJobError
-from monarch_client.attaching.folders import sweep
+from monarch_client.attaching.folders import sweep_notes
 from monarch_client.errors import ClientError
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.config import load, signed_in
@@ -80,7 +80,7 @@ def _end_abandoned(client: PortalClient, portal_url: str) -> None:
 
     The portal counts them for five minutes: to it they look like programs without a network.
     """
-    for note in sweep():
+    for note in sweep_notes():
         if note.get("portal_url") == portal_url:
             with suppress(ClientError):
                 client.end_gateway_session(note["project"], note["job"], note["session"])

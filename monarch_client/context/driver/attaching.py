@@ -47,7 +47,7 @@ class LocalHosts:
         found = Description(name, own_resources(resources), own_gpus())
         events = AttachedHost(owner.pool, partial(owner.on_host_lost, name))
         owner.stored.set_home(name)
-        self.link = LocalHost(owner.loop, events, owner.stored.own.address)
+        self.link = LocalHost(owner.loop, events, owner.stored.own.serve().address)
         events.attach(self.link, owner.objects, owner)
         _add(owner, found, self.link)
 

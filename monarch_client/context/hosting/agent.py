@@ -78,7 +78,7 @@ class Relay:
         )
         # No driver on this node has the number of this process.
         self.summary = summary_file(f"{os.getpid()}-0")
-        self._host = LocalHost(self._loop, self, self._objects.address)
+        self._host = LocalHost(self._loop, self, self._objects.serve().address)
         self._loop.call_later(batches.BEAT_S, self._beat)
         self._loop.start()
 

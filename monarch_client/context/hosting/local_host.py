@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import secrets
 import signal
 import socket
-import struct
 import subprocess
 import sys
 from collections import deque
@@ -20,6 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 import monarch_client
+from monarch_client.attaching.unix_sockets import listen_in, peer_of
 from monarch_client.context.errors import ContextError
 from monarch_client.context.hosting.link import HostEvents
 from monarch_client.context.hosting.loop import Loop, Outbox
@@ -34,7 +33,7 @@ _RETRY_S = 0.05
 _TEMPORARY = frozenset((errno.ETOOMANYREFS, errno.ENOBUFS, errno.ENOMEM))
 _MOST_STARTS = 3
 _BACKLOG = 512
-_CREDENTIALS = struct.Struct("3i")
+_SOCKET = "tasks"
 # Imported once by the zygote if this process has imported them: each takes long to import.
 _PRELOADED = ("numpy",)
 _START = "from monarch_client.context.zygote import main; main()"
@@ -82,15 +81,13 @@ class _DelayedFork:
 class LocalHost:
     """The executors of this host, their zygote, and the listener for their tasks."""
 
-    def __init__(self, loop: Loop, events: HostEvents, store_address: str = "") -> None:
+    def __init__(self, loop: Loop, events: HostEvents, store_address: str) -> None:
+        """Start the zygote. The listener is in the private folder of the store's socket."""
         self._loop = loop
         self._events = events
-        # An abstract address: the kernel removes it with this process.
-        self._address = f"monarch-context-{secrets.token_hex(16)}"
+        self._sockets = Path(store_address).parent
         self._store_address = store_address
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(f"\0{self._address}")
-        self._listener.listen(_BACKLOG)
+        self._listener = listen_in(self._sockets, _SOCKET, _BACKLOG)
         self._calls: dict[int, Stream] = {}
         self._controls: dict[int, Stream] = {}
         self._connections: dict[int, Stream] = {}
@@ -221,7 +218,7 @@ class LocalHost:
             # Too many open files: the connection waits until some are closed.
             self._loop.rest(self._listener, _RETRY_S)
             return
-        if _user_of(connection) != os.getuid():
+        if peer_of(connection).uid != os.getuid():
             connection.close()
             return
         self._accepted += 1
@@ -246,8 +243,8 @@ class LocalHost:
             folder=os.fsencode(Path.cwd()),
             argv=[os.fsencode(str(each)) for each in sys.argv],
             modules=[name for name in _PRELOADED if name in sys.modules],
-            address=self._address,
-            store_address=self._store_address,
+            address=os.fsencode(self._sockets / _SOCKET),
+            store_address=os.fsencode(self._store_address),
         )
         self._loop.add(self._zygote, self._read_zygote)
         self._request(*self._encoded(setup))
@@ -371,9 +368,3 @@ def _started_zygote() -> tuple[subprocess.Popen[bytes], socket.socket]:
         theirs.close()
         os.close(driver)
     return process, ours
-
-
-def _user_of(connection: socket.socket) -> int:
-    """Return the user of the process at the other end."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(data)[1])

@@ -94,7 +94,7 @@ class SocketCalls:
     def _connect(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.connect(f"\0{self._address}")
+            connection.connect(self._address)
         except OSError as error:
             connection.close()
             raise ObjectStoreError(_NO_STORE) from error

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from monarch_client.attaching.folders import PrivateFolder, sweep
 from monarch_client.context.objects.client import StoreClient
 from monarch_client.context.objects.fetching import Fetcher, Relay
 from monarch_client.context.objects.host_store import HostStore
@@ -22,7 +22,7 @@ _MEM_AVAILABLE = "MemAvailable:"
 
 
 class HostObjects:
-    """The values of one host that are too large for messages. Its processes use `address`."""
+    """The values of one host that are too large for messages."""
 
     def __init__(
         self, limit: int | None = None, spill_directory: str | os.PathLike[str] | None = None
@@ -30,10 +30,18 @@ class HostObjects:
         folder = Path(spill_directory or tempfile.gettempdir())
         self.store = HostStore(limit or _default_limit(), folder)
         self.client = StoreClient.of_store(self.store)
-        self.address = f"monarch-objects-{secrets.token_hex(16)}"
-        self._server = StoreServer(self.store, self.address)
+        self._folder: PrivateFolder | None = None
+        self._server: StoreServer | None = None
         self._transfers: TransferServer | None = None
         self.fetcher: Fetcher | None = None
+
+    def serve(self) -> StoreServer:
+        """Let other processes of this host read and write objects; return the server."""
+        if self._server is None:
+            sweep()
+            self._folder = PrivateFolder()
+            self._server = StoreServer(self.store, self._folder.path)
+        return self._server
 
     def join_others(
         self, host: str, secret: str, relay: Relay, memory: RemoteMemory | None = None
@@ -63,7 +71,10 @@ class HostObjects:
             self.fetcher.close()
         if self._transfers is not None:
             self._transfers.close()
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
+        if self._folder is not None:
+            self._folder.remove()
         self.client.close()
         self.store.close()
 

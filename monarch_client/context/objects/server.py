@@ -1,8 +1,8 @@
 """The socket of a host's object store: one thread for each connection of a process.
 
-The socket is abstract: it has no file, and ends with the process. The kernel names the process on
-the other end, so that no process can speak for another one. A process that ends, however it does,
-is known by its pidfd: a connection may stay open in its children.
+The socket is in a private folder. The kernel names the process on the other end, so that no process
+can speak for another one. A process that ends, however it does, is known by its pidfd: a connection
+may stay open in its children.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ import contextlib
 import os
 import select
 import socket
-import struct
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from monarch_client.attaching.unix_sockets import listen_in, peer_of
 from monarch_client.context.objects import frames
 from monarch_client.context.objects.errors import ObjectStoreError
 from monarch_client.context.objects.host_store import HostStore
 
 # The time until a descriptor may be free again.
 _RETRY_S = 0.05
-_PEER = struct.Struct("iII")  # pid, uid, gid
+_SOCKET = "objects"
+_BACKLOG = 128
 
 
 @dataclass(eq=False)
@@ -37,15 +39,13 @@ class _Peer:
 class StoreServer:
     """The store's end of the connections to the processes of its host."""
 
-    def __init__(self, store: HostStore, address: str) -> None:
-        """Listen at an abstract address, which no other program knows."""
+    def __init__(self, store: HostStore, folder: Path) -> None:
+        """Listen in a private folder."""
         self.store = store
-        self.address = address
+        self.address = str(folder / _SOCKET)
         self._peers: dict[int, _Peer] = {}
         self._lock = threading.Lock()
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(f"\0{address}")
-        self._listener.listen(128)
+        self._listener = listen_in(folder, _SOCKET, _BACKLOG)
         self._closing = threading.Event()
         self._events = select.epoll()
         self._events.register(self._listener, select.EPOLLIN)
@@ -68,9 +68,7 @@ class StoreServer:
             # Too many open files: the connection waits until some are closed.
             self._closing.wait(_RETRY_S)
             return
-        size = _PEER.size
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-        pid, uid, _ = _PEER.unpack(credentials)
+        pid, uid, _ = peer_of(connection)
         peer = self._peer(pid) if uid == os.getuid() else None
         if peer is None:
             connection.close()

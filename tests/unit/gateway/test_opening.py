@@ -43,7 +43,7 @@ def test_sessions_of_killed_programs_end_before_another_is_opened(
         opening.Opening(url, "job 3", session, "", project="rl", number=3).note
         for url, session in ((URL, 6), (URL, 7), ("http://other.example", 8))
     ]
-    monkeypatch.setattr(opening, "sweep", lambda: notes)
+    monkeypatch.setattr(opening, "sweep_notes", lambda: notes)
     monkeypatch.setattr(opening, "signed_in", lambda _config: client)
     config = SimpleNamespace(url=URL, project="rl", token="")
     monkeypatch.setattr(opening, "load", lambda _environment: config)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import secrets
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -47,9 +47,10 @@ def store(tmp_path: Path) -> Iterator[HostStore]:
 
 @pytest.fixture
 def server(store: HostStore) -> Iterator[StoreServer]:
-    server = StoreServer(store, f"mportal-test-{secrets.token_hex(8)}")
-    yield server
-    server.close()
+    with TemporaryDirectory() as folder:  # the path of a socket is short
+        server = StoreServer(store, Path(folder))
+        yield server
+        server.close()
 
 
 @pytest.fixture
@@ -195,8 +196,7 @@ def test_threads_of_one_client_have_requests_of_their_own(
     client.close()
 
 
-def test_a_client_whose_store_has_ended_reports_it(store: HostStore) -> None:
-    server = StoreServer(store, f"mportal-test-{secrets.token_hex(8)}")
+def test_a_client_whose_store_has_ended_reports_it(server: StoreServer) -> None:
     client = StoreClient.connect(server.address)
     client.put(b"a", np.arange(100_000))
     value = client.get(b"a")
