@@ -9,7 +9,7 @@ from django.db.models import Prefetch
 from jobs import models
 from jobs.ground import clock
 from jobs.models import AttemptStage, Job, JobDependency, LogHead
-from jobs.permissions import Actor, Verb, job_for
+from jobs.permissions import Actor, job_for
 from jobs.policies.limits import should_warn, shown_minutes_s
 from jobs.readers.extended import extended
 from jobs.readers.job_table import Rights, job_row, with_attempts
@@ -39,7 +39,7 @@ class JobPage:
     Attempts are without workers, which `readers/nodes.py` returns. `existing`: the numbers of the
     jobs before it that have not been deleted; `parent_is_there`: whether its parent has not.
     `children`: the newest of all `child_count`. `time_left`: how long it may still run, where that
-    is not long. `may_open_terminal`: the job has nodes now, on which the actor may open a shell.
+    is not long.
     """
 
     job: wire.JobDetail
@@ -50,7 +50,6 @@ class JobPage:
     child_count: int
     run: RunPosition
     time_left: str = ""
-    may_open_terminal: bool = False
 
     @property
     def misses_dependencies(self) -> bool:
@@ -60,8 +59,7 @@ class JobPage:
 
 def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
     """Return the page's content. NotFoundError when the actor cannot see the job."""
-    job, row, rights = _found(actor, slug, job_id)
-    may_attach = rights.allow(job, Verb.ATTACH_TO_OWN_JOB, Verb.ATTACH_TO_ANY_JOB)
+    job, row = _found(actor, slug, job_id)
     return JobPage(
         job=_detail(job, row),
         attempts=attempts_of(job, workers_of=0),
@@ -71,7 +69,6 @@ def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
         child_count=job.children.count(),
         run=run_position(actor, job),
         time_left=_time_left(row),
-        may_open_terminal=may_attach and job.status == JobStatus.RUNNING,
     )
 
 
@@ -82,7 +79,7 @@ def job_now(actor: Actor, slug: str, job_id: int) -> wire.Job:
 
 def job_detail(actor: Actor, slug: str, job_id: int) -> wire.JobDetail:
     """Return the job with its specification. NotFoundError: the actor cannot see it."""
-    job, row, _ = _found(actor, slug, job_id)
+    job, row = _found(actor, slug, job_id)
     return _detail(job, row)
 
 
@@ -97,10 +94,9 @@ def _detail(job: Job, row: wire.Job) -> wire.JobDetail:
     )
 
 
-def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, wire.Job, Rights]:
+def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, wire.Job]:
     job = job_for(actor, slug, job_id, with_attempts(Job.objects.all()))
-    rights = Rights.of(actor, job.project)
-    return job, job_row(job, rights), rights
+    return job, job_row(job, Rights.of(actor, job.project))
 
 
 def _children_of(job: Job) -> list[ChildView]:

@@ -44,9 +44,6 @@ class Shells:
         file.write_text(json.dumps(job))
         submitted = portal.mportal("submit", "-f", str(file))
         assert submitted.returncode == 0, submitted.stderr
-        with portal.client() as client:
-            allowed = client.patch("/api/v1/projects/default", json={"laptops_may_attach": True})
-            assert allowed.status_code == 200, allowed.text
         is_running = lambda: newest(portal, "shells")["status"] == "RUNNING"  # noqa: E731
         assert eventually(is_running, timeout_s=120), portal.logs()
 

@@ -59,9 +59,6 @@ class Ways:
         """Start the portal, the job, and the programs on the laptop."""
         fleet = self.fleet
         fleet.start()
-        with fleet.client() as client:
-            allowed = client.patch("/api/v1/projects/default", json={"laptops_may_attach": True})
-            assert allowed.is_success, allowed.text
         self._laptop = OwnNetwork(fleet.door.port)
         self._submit()
         running = lambda: fleet.job(self.job)["status"] == "RUNNING"  # noqa: E731

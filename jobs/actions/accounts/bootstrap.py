@@ -41,8 +41,11 @@ def bootstrap() -> Bootstrap:
         record(None, "add_user", admin, after={"is_superuser": True})
     project = Project.objects.order_by("pk").first()
     if project is None:
-        project = Project.objects.create(slug=FIRST_PROJECT, name="Default")
+        # Its only member is the administrator, who would have to allow shells in jobs of their own.
+        project = Project.objects.create(
+            slug=FIRST_PROJECT, name="Default", laptops_may_attach=True
+        )
         Membership.objects.create(project=project, user=admin, role=Role.ADMIN)
-        after = {"slug": project.slug, "name": project.name}
+        after = {"slug": project.slug, "name": project.name, "laptops_may_attach": True}
         record(None, "make_project", project, after=after)
     return Bootstrap(admin, project, created)

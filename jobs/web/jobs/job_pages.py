@@ -30,6 +30,7 @@ from jobs.web.jobs.graph_tab import graph_context
 from jobs.web.jobs.hosts_tab import number_in
 from jobs.web.jobs.life_picture import parts_of
 from jobs.web.jobs.nodes_tab import OLD_TABS, nodes_context, redirect_old_tab
+from jobs.web.jobs.terminal_page import may_open_terminal
 from monarch_client.runner.vocabulary.monarch_lines import OWN_LINE
 from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.spec.tpu import hosts_of_node
@@ -85,7 +86,8 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     evidence = evidence_of(found.job, shown, events)
     ranks = range(found.job.num_nodes * hosts_of_node(found.job.gpu_type))
     is_newest = shown is None or shown == found.attempts[0]
-    waiting = explain_wait(actor, job_for(actor, slug, job_id)) if waits else None
+    job = job_for(actor, slug, job_id)
+    waiting = explain_wait(actor, job) if waits else None
     # Who looks at the newest one goes on with the job, to the next.
     kept = {} if is_newest or shown is None else {"attempt": shown.number}
     return {
@@ -93,6 +95,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "job": found.job,
         "attempt": shown,
         "is_newest": is_newest,
+        "may_open_terminal": may_open_terminal(actor, job),
         "waiting": waiting,
         "headline": _headline(found.job.status, shown),
         "named": named_jobs(actor, found.job.wait_message, waiting.sentence if waiting else ""),

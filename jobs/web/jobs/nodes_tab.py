@@ -22,7 +22,9 @@ from jobs.web.jobs.hosts_tab import hosts_context, number_in
 from jobs.web.jobs.mesh_tab import mesh_context
 from jobs.web.jobs.stacks_tab import stacks_context
 from jobs.web.jobs.tasks_tab import tasks_context
+from jobs.web.jobs.terminal_page import may_open_terminal
 from jobs.web.jobs.workers_part import workers_part
+from monarch_client.wire.attempts import Worker
 
 GRID, METRICS, MESH, TASKS, STACKS = "grid", "metrics", "mesh", "tasks", "stacks"
 _LABELS = {GRID: "Grid", METRICS: "Metrics", MESH: "Mesh", TASKS: "Tasks", STACKS: "Stacks"}
@@ -84,9 +86,16 @@ def _grid_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
         "rows": rows,
         "has_metrics": any(node.host and node.host.at for node in rows),
         "has_gpus": any(node.host and node.host.gpus for node in rows),
+        "has_exits": any(node.worker.exit_code is not None for node in rows),
+        "has_notes": any(_has_note(node.worker) for node in rows),
         "sessions": attached_programs(actor, slug, job_id),
         "is_final": found.is_final,
+        "may_open_terminal": may_open_terminal(actor, job_for(actor, slug, job_id)),
     }
+
+
+def _has_note(worker: Worker) -> bool:
+    return bool(worker.detail) or worker.ended_after is not None
 
 
 _CONTEXTS: dict[str, Callable[[Actor, str, int, Mapping[str, str]], dict[str, Any]]] = {

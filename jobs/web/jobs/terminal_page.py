@@ -9,8 +9,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.actions.attempts.open_gateway import ShellPurpose, open_session, why_not_reachable
-from jobs.errors import ConflictError, TooManySessionsError
+from jobs.errors import ConflictError, PermissionDeniedError, TooManySessionsError
+from jobs.models import Job
 from jobs.permissions import Actor, Verb, job_for, may, require_attach
+from jobs.statuses import JobStatus
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.hosts_tab import number_in
@@ -28,6 +30,17 @@ _PURPOSE = "(terminal in the browser)"
 _XTERM = "jobs/vendor/xterm/xterm.js"
 
 
+def may_open_terminal(actor: Actor, job: Job) -> bool:
+    """Whether a terminal of `job` would open: pages link to no other."""
+    if job.status != JobStatus.RUNNING or not _is_installed():
+        return False
+    try:
+        require_attach(actor, job)
+    except PermissionDeniedError:
+        return False
+    return not why_not_reachable(job, ShellPurpose.kind)
+
+
 @require_safe
 @signed_in
 def page(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
@@ -38,7 +51,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
         "job": job,
         "why_not": why_not_reachable(job, ShellPurpose.kind),
         "may_allow": may(actor, Verb.MANAGE_PROJECT, job.project),
-        "is_installed": finders.find(_XTERM) is not None,
+        "is_installed": _is_installed(),
         "rank": _rank(request, job.num_hosts),
         "ranks": range(job.num_hosts),
         "socket": f"{settings.FORCE_SCRIPT_NAME or ''}{_SOCKET_PATH}",
@@ -61,6 +74,11 @@ def ticket(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRe
         # A sentence that the page shows, not a failed request.
         return JsonResponse({"error": error.message})
     return JsonResponse({"ticket": opened})
+
+
+def _is_installed() -> bool:
+    """Whether the browser code of terminals is there."""
+    return finders.find(_XTERM) is not None
 
 
 def _rank(request: HttpRequest, num_nodes: int) -> int:

@@ -24,6 +24,7 @@ def test_the_first_start_makes_an_admin_without_a_password_and_a_project():
     assert not first.user.has_usable_password()
     membership = Membership.objects.get(project=first.project, user=first.user)
     assert membership.role == Role.ADMIN
+    assert first.project.laptops_may_attach
 
 
 def test_a_second_start_makes_nothing():

@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.attempts.open_gateway import open_session
-from jobs.models import GatewaySession, Job
+from jobs.models import GatewaySession, Job, Worker
 from jobs.permissions import Actor
-from jobs.statuses import GatewayState, JobKind, JobStatus
+from jobs.statuses import GatewayState, JobKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job
 from tests.integration.web.conftest import SOURCE
 
@@ -28,6 +28,12 @@ def session(project, member) -> GatewaySession:
     opened, _ = open_session(Actor(member.user, source="203.0.113.7"), job)
     GatewaySession.objects.update(state=GatewayState.AWAY, bytes_up=2_097_152)
     return opened
+
+
+@pytest.fixture
+def browser_code(monkeypatch) -> None:
+    """Let the portal find the code of terminals, which is installed where npm is."""
+    monkeypatch.setattr("django.contrib.staticfiles.finders.find", lambda path: path)
 
 
 def address_of(session: GatewaySession, more: str = "nodes") -> str:
@@ -65,7 +71,7 @@ def test_a_portal_without_the_code_of_terminals_says_what_to_install(
 
 
 def test_a_terminal_that_cannot_open_is_a_sentence_and_for_admins_the_way_to_allow_it(
-    member, admin, session, project
+    member, admin, session, project, browser_code
 ) -> None:
     page = f"/rl/jobs/{session.attempt.job_id}/terminal"
     assert 'id="terminal"' in member.get(page).content.decode()
@@ -79,3 +85,23 @@ def test_a_terminal_that_cannot_open_is_a_sentence_and_for_admins_the_way_to_all
     session.attempt.job.attempts.update(ended_at=timezone.now())
     Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=timezone.now())
     assert "attach to running jobs only" in member.text(page)
+
+
+def test_pages_link_only_to_a_terminal_that_would_open(
+    member, viewer, session, project, browser_code, monkeypatch
+) -> None:
+    def links(browser) -> list[bool]:
+        texts = [
+            browser.get(address_of(session, each)).content.decode() for each in ("log", "nodes")
+        ]
+        return [f"/rl/jobs/{session.attempt.job_id}/terminal" in text for text in texts]
+
+    Worker.objects.create(attempt=session.attempt, rank=0, status=WorkerStatus.RUNNING)
+    assert links(member) == [True, True]
+    assert links(viewer) == [False, False]
+    monkeypatch.setattr("django.contrib.staticfiles.finders.find", lambda _: None)
+    assert links(member) == [False, False]
+    monkeypatch.setattr("django.contrib.staticfiles.finders.find", lambda path: path)
+    project.laptops_may_attach = False
+    project.save()
+    assert links(member) == [False, False]
