@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from jobs.actions.accounts.set_time_format import set_time_format
 from jobs.api.base.answers import answer_with
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.base.text_field import TextField
@@ -30,7 +31,7 @@ class MeBody(serializers.Serializer[Any]):
         max_length=ZONE_LIMIT,
         help_text="Such as Europe/Berlin. Empty: that of the browser.",
     )
-    hour_format = serializers.ChoiceField(
+    hour_format = ChoiceField(
         choices=HourFormat.choices,
         required=False,
         allow_blank=True,

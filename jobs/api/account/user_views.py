@@ -14,6 +14,7 @@ from jobs.actions.accounts.change_user import change_user, end_sessions
 from jobs.actions.accounts.sign_in_links import MOST_HOURS, Link, replace_sign_in_link
 from jobs.actions.projects.invite_user import invite_user
 from jobs.api.base.answers import answer_with, page_with
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
@@ -34,7 +35,7 @@ class UserListQuery(serializers.Serializer[Any]):
     q = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="A part of the name."
     )
-    state = serializers.ChoiceField(choices=STATES, required=False, default="all")
+    state = ChoiceField(choices=STATES, required=False, default="all")
     cursor = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="`next` of before."
     )
@@ -54,7 +55,7 @@ class InviteBody(LinkBody):
     project = TextField(
         required=False, default="", allow_blank=True, help_text="Their first project."
     )
-    role = serializers.ChoiceField(choices=Role.choices, required=False, default=Role.MEMBER)
+    role = ChoiceField(choices=Role.choices, required=False, default=Role.MEMBER)
 
 
 class UserBody(serializers.Serializer[Any]):

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from jobs.actions.jobs.annotate import NOTE_LIMIT
 from jobs.actions.jobs.bulk import BulkAction
 from jobs.actions.jobs.submit import MOST_DOCUMENTS
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
 from jobs.api.base.whole_number_field import WholeNumberField
@@ -85,7 +86,7 @@ class AnnotateBody(serializers.Serializer[Any]):
 class BulkBody(serializers.Serializer[Any]):
     """An action, and the jobs to act on."""
 
-    action = serializers.ChoiceField(choices=[action.value for action in BulkAction])
+    action = ChoiceField(choices=[action.value for action in BulkAction])
     jobs = serializers.ListField(
         child=WholeNumberField(min_value=1, max_value=2**62),
         min_length=1,
@@ -115,7 +116,7 @@ class BulkBody(serializers.Serializer[Any]):
 class AttemptListQuery(serializers.Serializer[Any]):
     """The part of a job's attempts to return."""
 
-    workers = serializers.ChoiceField(
+    workers = ChoiceField(
         choices=["all", "newest", "none"],
         default="all",
         help_text="Which attempts come with their workers, of which each may have a thousand.",
@@ -168,9 +169,7 @@ class JobQuery(serializers.Serializer[Any]):
         required=False, allow_blank=True, default="", help_text="A user name, or `me`."
     )
     name = serializers.CharField(required=False, allow_blank=True, default="")
-    kind = serializers.ChoiceField(
-        choices=JobKind.choices, required=False, allow_blank=True, default=""
-    )
+    kind = ChoiceField(choices=JobKind.choices, required=False, allow_blank=True, default="")
     array = WholeNumberField(
         required=False,
         allow_null=True,
@@ -195,7 +194,7 @@ class JobQuery(serializers.Serializer[Any]):
     )
     queue = serializers.CharField(required=False, allow_blank=True, default="")
     backend = serializers.CharField(required=False, allow_blank=True, default="")
-    reason = serializers.ChoiceField(
+    reason = ChoiceField(
         choices=sorted(REASONS),
         required=False,
         allow_blank=True,
@@ -220,7 +219,7 @@ class JobQuery(serializers.Serializer[Any]):
     q = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="Looks in names and ids."
     )
-    sort = serializers.ChoiceField(
+    sort = ChoiceField(
         choices=[word for word in SORT_WORDS if word],
         required=False,
         allow_blank=True,

@@ -19,6 +19,7 @@ from jobs.actions.attempts.open_gateway import (
     open_session,
 )
 from jobs.api.base.answers import answer_with, page_with
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.base.whole_number_field import WholeNumberField
@@ -37,7 +38,7 @@ _LONGEST_COMMAND, _LONGEST_FORWARD, _MOST_FORWARDS = 2000, 200, 32
 class SessionBody(serializers.Serializer[Any]):
     """The kind and purpose of a session."""
 
-    kind = serializers.ChoiceField(
+    kind = ChoiceField(
         choices=GatewayKind.choices,
         required=False,
         default=GatewayKind.ATTACH,

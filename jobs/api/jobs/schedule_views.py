@@ -20,6 +20,7 @@ from jobs.actions.schedules.edit_schedules import (
 )
 from jobs.actions.schedules.run_schedule import run_now
 from jobs.api.base.answers import answer_with, page_with
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.inputs import SpecField
 from jobs.api.base.portal_view import PortalView
@@ -45,8 +46,8 @@ class ScheduleChanges(serializers.Serializer[Any]):
     spec = SpecField(required=False)
     cron = TextField(required=False, help_text="Five fields, or such as @daily.")
     zone = TextField(required=False, help_text="Such as UTC or Europe/Berlin.")
-    overlap = serializers.ChoiceField(choices=OverlapPolicy.choices, required=False)
-    catch_up = serializers.ChoiceField(choices=CatchUpPolicy.choices, required=False)
+    overlap = ChoiceField(choices=OverlapPolicy.choices, required=False)
+    catch_up = ChoiceField(choices=CatchUpPolicy.choices, required=False)
 
 
 class ScheduleBody(ScheduleChanges):

@@ -8,6 +8,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.strict import read, require_known_parameters
 from jobs.api.base.whole_number_field import WholeNumberField
 from jobs.logs.cursor import parse
@@ -44,7 +45,7 @@ class LogChoiceQuery(serializers.Serializer[Any]):
         required=False, allow_null=True, default=None, min_value=1, help_text="Its number."
     )
     rank = WholeNumberField(required=False, allow_null=True, default=None, min_value=0)
-    stream = serializers.ChoiceField(
+    stream = ChoiceField(
         choices=sorted(STREAMS), required=False, allow_null=True, allow_blank=True, default=None
     )
 
@@ -81,7 +82,7 @@ class SearchQuery(LogChoiceQuery):
     case = serializers.BooleanField(
         required=False, default=False, help_text="Match capital and small letters exactly."
     )
-    level = serializers.ChoiceField(
+    level = ChoiceField(
         choices=sorted(PATTERNS),
         required=False,
         allow_null=True,
@@ -121,7 +122,7 @@ class DownloadQuery(LogChoiceQuery):
     times = serializers.BooleanField(
         required=False, default=False, help_text="Put its time before each line."
     )
-    format = serializers.ChoiceField(
+    format = ChoiceField(
         choices=["text", "gzip"],
         required=False,
         default="text",

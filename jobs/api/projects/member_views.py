@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from jobs.actions.projects.members import remove_member, set_role
 from jobs.api.base.answers import answer_with, page_with
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.permissions import Verb, require
@@ -23,7 +24,7 @@ from monarch_client.wire.projects import Member
 class MemberBody(serializers.Serializer[Any]):
     """The role that a member is to have."""
 
-    role = serializers.ChoiceField(choices=Role.choices)
+    role = ChoiceField(choices=Role.choices)
 
 
 class MemberListView(PortalView):

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.flag_field import FlagField
 from jobs.api.base.text_field import TextField
 from jobs.statuses import ProjectState
@@ -31,7 +32,7 @@ class ProjectChanges(serializers.Serializer[Any]):
 class ProjectListQuery(serializers.Serializer[Any]):
     """The filters of the project list."""
 
-    state = serializers.ChoiceField(
+    state = ChoiceField(
         choices=ProjectState.choices,
         required=False,
         default=ProjectState.ACTIVE,

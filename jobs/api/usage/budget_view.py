@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from jobs.actions.projects.set_budget import LARGEST, MOST_THRESHOLDS, remove_budget, set_budget
 from jobs.api.base.answers import answer_with
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.base.whole_number_field import WholeNumberField
@@ -34,7 +35,7 @@ class BudgetBody(serializers.Serializer[Any]):
         allow_null=True,
         help_text="US$ a month; null takes the budget away.",
     )
-    on_spent = serializers.ChoiceField(
+    on_spent = ChoiceField(
         choices=OnSpent.choices,
         required=False,
         allow_null=True,

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.base.answers import answer_with
+from jobs.api.base.choice_field import ChoiceField
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.ground import clock
@@ -22,7 +23,7 @@ from monarch_client.wire.money import Usage
 class UsageQuery(serializers.Serializer[Any]):
     """The days (UTC) to add up, and how to group them."""
 
-    by = serializers.ChoiceField(choices=UsageBy.choices, required=False, default=UsageBy.USER)
+    by = ChoiceField(choices=UsageBy.choices, required=False, default=UsageBy.USER)
 
     def get_fields(self) -> dict[str, Any]:
         """Return the fields; `from` is a keyword of Python and can be no attribute."""

@@ -89,6 +89,22 @@ def test_every_operation_refuses_a_field_that_it_does_not_have(root, addresses):
     check_each(writing, refuses)
 
 
+def test_a_wrong_choice_is_answered_with_the_valid_ones(root, addresses):
+    choices = [
+        (path, parameter["name"], [word for word in parameter["schema"]["enum"] if word])
+        for path, method, operation in operations()
+        for parameter in operation.get("parameters", [])
+        if method == "GET" and parameter["in"] == "query" and "enum" in parameter["schema"]
+    ]
+
+    def lists(path: str, name: str, words: list[str]) -> None:
+        message = errors_of(root.get(path.format(**addresses), {name: "nope"}))[name]
+        assert all(word in message for word in words), message
+
+    assert len(choices) > 5
+    check_each(choices, lists)
+
+
 def test_a_misspelled_parameter_is_answered_with_the_nearest_one(viewer):
     answer = viewer.get("/projects/rl/jobs", {"staus": "RUNNING"})
     assert errors_of(answer) == {"staus": "Unknown parameter; did you mean status?"}
