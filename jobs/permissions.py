@@ -104,7 +104,7 @@ VERBS_OF_STATE: dict[ProjectState, frozenset[Verb]] = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The author of a request: the user, their token (None in the browser) and the source.
+    """The author of a request: the user, their token or the digest of their browser's session.
 
     `driver` is the attempt whose program acts in its submitter's name, with its own token.
     """
@@ -113,6 +113,7 @@ class Actor:
     token: ApiToken | None = None
     source: str = ""
     driver: Attempt | None = None
+    browser: str = ""
 
     @property
     def only_project_id(self) -> int | None:

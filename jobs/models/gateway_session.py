@@ -43,6 +43,8 @@ class GatewaySession(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="gateway_sessions"
     )
     token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
+    # The digest of the key of the browser session that opened it, which it does not outlive.
+    browser = models.CharField(max_length=64, blank=True, default="", db_default="")
     source = models.CharField(max_length=60, blank=True)
     kind = models.CharField(
         max_length=8,

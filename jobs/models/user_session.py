@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
@@ -28,7 +29,12 @@ class UserSession(AbstractBaseSession):
     @property
     def public_id(self) -> str:
         """A name of the session that may be shown: it does not lead to the key."""
-        return token_digest(self.session_key)[:16]
+        return self.digest[:16]
+
+    @property
+    def digest(self) -> str:
+        """The digest of its key, by which a gateway session names it."""
+        return token_digest(self.session_key)
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionStore]:
@@ -53,3 +59,8 @@ class SessionStore(DatabaseStore):
         row.address = sign_in.get("address", "")[:60]
         row.browser = sign_in.get("browser", "")[:200]
         return row
+
+
+def browser_of(session: SessionBase) -> str:
+    """Return the digest of the key of a request's session; "" before it is stored."""
+    return token_digest(session.session_key) if session.session_key else ""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from jobs.actions.attempts.gateway_streams import away_too_long
-from jobs.actions.attempts.open_gateway import close_session, refuse_unreachable
-from jobs.errors import ConflictError, PermissionDeniedError
+from jobs.actions.attempts.open_gateway import close_session
+from jobs.actions.attempts.session_rights import why_not_allowed
 from jobs.ground import clock
-from jobs.models import ApiToken, GatewaySession
+from jobs.models import GatewaySession
 from jobs.models.gateway_session import AWAY_LIMIT, TICKET_LIFE
-from jobs.permissions import Actor, require_attach
-from jobs.statuses import GatewayKind, GatewayState
+from jobs.statuses import GatewayState
 
 # A gateway process notes every two seconds which sessions are connected: this one has died.
 _UNSEEN_AFTER = timedelta(seconds=10)
@@ -30,7 +29,7 @@ def step(session_id: int) -> None:
         return
     now = clock.now()
     seen_at = session.seen_at
-    if reason := _why_to_close(session):
+    if reason := why_not_allowed(session):
         close_session(session, reason)
     elif seen_at is None:
         if session.created_at < now - TICKET_LIFE:
@@ -39,19 +38,3 @@ def step(session_id: int) -> None:
         close_session(session, away_too_long(), GatewayState.LOST)
     elif seen_at < now - _UNSEEN_AFTER:
         rows.filter(state=GatewayState.OPEN, seen_at=seen_at).update(state=GatewayState.AWAY)
-
-
-def _why_to_close(session: GatewaySession) -> str:
-    """Return why a session may not go on, or ""."""
-    token = session.token
-    if session.attempt.ended_at is not None:
-        return "Its attempt has ended."
-    if token is not None and not ApiToken.objects.usable(clock.now()).filter(pk=token.pk).exists():
-        return "The token that opened it was revoked, or has expired."
-    try:
-        require_attach(Actor(session.user, token), session.attempt.job)
-        kind = GatewayKind(session.kind)
-        refuse_unreachable(session.attempt.job, session.attempt, kind)
-    except (ConflictError, PermissionDeniedError) as error:
-        return error.message
-    return ""

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db import transaction
 
+from jobs.actions.accounts.rights import check_rights_on_commit
 from jobs.actions.accounts.sign_in_links import end_links
 from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError
-from jobs.live.channel import publish_rights_on_commit
 from jobs.models import Installation, User, UserSession
 from jobs.permissions import Actor, require_sessions, require_token_reach, require_users, user_for
 
@@ -43,7 +43,7 @@ def change_user(
     if not user.is_active:
         UserSession.objects.filter(user=user).delete()
         end_links(user)
-    publish_rights_on_commit(user.pk)
+    check_rights_on_commit(user.pk)
     record(actor, "change_user", user, before=before, after=_terms(user))
     return user
 
@@ -62,7 +62,7 @@ def end_sessions(actor: Actor, username: str, session_id: str | None = None) -> 
     if not ended and session_id is not None:
         raise NotFoundError(f"{user} has no session {session_id}.")
     UserSession.objects.filter(pk__in=ended).delete()
-    publish_rights_on_commit(user.pk)
+    check_rights_on_commit(user.pk)
     before, after = {"sessions": len(rows)}, {"sessions": len(rows) - len(ended)}
     record(actor, "end_sessions", user, before=before, after=after)
     return len(ended)

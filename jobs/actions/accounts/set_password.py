@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from jobs.actions.accounts.rights import check_rights_on_commit
 from jobs.audit.record import record
-from jobs.live.channel import publish_rights_on_commit
 from jobs.models import User
 from jobs.permissions import Actor
 
@@ -26,4 +26,4 @@ def _set(actor: Actor | None, user: User, password: str) -> None:
     user.save(update_fields=["password"])
     record(actor, "set_password", user)
     # It ends the user's other browser sessions, whose streams end now.
-    publish_rights_on_commit(user.pk)
+    check_rights_on_commit(user.pk)

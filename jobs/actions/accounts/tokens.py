@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from jobs.actions.accounts.rights import check_rights_on_commit
 from jobs.audit.record import record
 from jobs.errors import NotFoundError, PermissionDeniedError
 from jobs.ground import clock
@@ -59,6 +60,7 @@ def revoke_token(actor: Actor, token_id: int) -> None:
         raise NotFoundError(f"You have no usable token {token_id}.")
     token = ApiToken.objects.select_related("project").get(pk=token_id)
     record(actor, "revoke_token", token, before=_terms(token))
+    check_rights_on_commit(token.user_id)
 
 
 def _terms(token: ApiToken) -> dict[str, Any]:

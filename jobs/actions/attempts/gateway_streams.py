@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from jobs.actions.attempts.open_gateway import close_session, new_secret
+from jobs.actions.attempts.session_rights import why_not_allowed
 from jobs.errors import AttemptClosedError, SessionEndedError, SessionRefusedError
 from jobs.ground import clock
 from jobs.live.channel import publish_on_commit
@@ -61,20 +62,26 @@ class Traffic(NamedTuple):
     down: int
 
 
-@transaction.atomic
 def enter_session(secret: str) -> SessionEntry:
     """Connect the session of a ticket or secret, and replace that by a new one.
 
-    SessionRefusedError: there is none. SessionEndedError: it is over, or was away for too long.
+    SessionRefusedError: there is none. SessionEndedError: it is over, was away for too long, or has
+    lost its rights, and ends then.
     """
     digest = token_digest(secret)
+    session = _with_opener(Q(secret_digest=digest) | Q(former_digest=digest))
+    _refuse_ended(session)
+    _refuse_late(session)
+    return _enter(session.pk, digest)
+
+
+@transaction.atomic
+def _enter(session_id: int, digest: str) -> SessionEntry:
     rows = GatewaySession.objects.select_for_update(of=("self",)).select_related("attempt__job")
-    session = rows.filter(Q(secret_digest=digest) | Q(former_digest=digest)).first()
+    matching = rows.filter(Q(secret_digest=digest) | Q(former_digest=digest))
+    session = matching.filter(pk=session_id, ended_at=None).first()
     if session is None:
         raise SessionRefusedError
-    if session.ended_at is not None or session.attempt.ended_at is not None:
-        raise SessionEndedError(session.reason or "The attempt has ended.")
-    _refuse_late(session)
     following = new_secret()
     # A ticket is valid once; of a secret, whose successor may be lost on its way, until that is.
     is_ticket = session.state == GatewayState.OPENING
@@ -95,10 +102,29 @@ def check_terminal(ticket: str) -> None:
     SessionRefusedError: it is none of a shell's, was used or has expired.
     """
     rows = GatewaySession.objects.current().filter(kind=GatewayKind.SSH, state=GatewayState.OPENING)
-    session = rows.filter(secret_digest=token_digest(ticket)).first()
+    if not rows.filter(secret_digest=token_digest(ticket)).exists():
+        raise SessionRefusedError
+    session = _with_opener(Q(secret_digest=token_digest(ticket)))
+    _refuse_ended(session)
+    _refuse_late(session)
+
+
+def _with_opener(condition: Q) -> GatewaySession:
+    """Return a session with all that its rights depend on. SessionRefusedError: there is none."""
+    rows = GatewaySession.objects.select_related("attempt__job__project", "user", "token")
+    session = rows.filter(condition).first()
     if session is None:
         raise SessionRefusedError
-    _refuse_late(session)
+    return session
+
+
+def _refuse_ended(session: GatewaySession) -> None:
+    """End a session that may not go on. SessionEndedError: it has ended, now or before."""
+    if session.ended_at is not None:
+        raise SessionEndedError(session.reason)
+    if reason := why_not_allowed(session):
+        close_session(session, reason)
+        raise SessionEndedError(reason)
 
 
 def _refuse_late(session: GatewaySession) -> None:

@@ -81,6 +81,7 @@ def open_session(
         attempt=attempt,
         user=actor.user,
         token=actor.token,
+        browser=actor.browser,
         source=actor.source[:60],
         kind=kind,
         purpose=purpose.text if purpose is not None else "",

@@ -7,6 +7,7 @@ from django.db import transaction
 from jobs.actions.projects.keep_project import lock_project
 from jobs.actions.projects.make_project import rename_project
 from jobs.audit.record import record
+from jobs.background.hints import wake_on_commit
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, require
 
@@ -30,10 +31,11 @@ def change_project(
 
 
 def _allow_laptops(actor: Actor, project: Project, *, allowed: bool) -> None:
-    """Set whether laptops may attach to jobs that have a driver. Open sessions continue."""
+    """Set whether laptops may attach to jobs that have a driver. Otherwise their sessions end."""
     lock_project(project, Verb.MANAGE_PROJECT)
     before = {"laptops_may_attach": project.laptops_may_attach}
     project.laptops_may_attach = allowed
     project.save(update_fields=["laptops_may_attach"])
     after = {"laptops_may_attach": allowed}
     record(actor, "allow_laptops", project, before=before, after=after)
+    wake_on_commit("gateway")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import F
 
+from jobs.actions.accounts.rights import check_rights_on_commit
 from jobs.actions.projects.keep_project import lock_alone
 from jobs.actions.projects.make_project import require_no_jobs
 from jobs.actions.sharing.queue_input import Reading, plan_queue_again
 from jobs.audit.record import record
 from jobs.errors import ConflictError
 from jobs.ground import clock
-from jobs.live.channel import publish_rights_on_commit
 from jobs.models import (
     ApiToken,
     Budget,
@@ -104,7 +104,7 @@ def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
     _require_no_clusters(project, "delete")
     record(actor, "delete_project", project, before={"slug": project.slug})
     for user_id in project.memberships.values_list("user_id", flat=True):
-        publish_rights_on_commit(user_id)
+        check_rights_on_commit(user_id)
     old, now = project.slug, clock.now()
     for kind in _GOES_AT_ONCE:
         kind._default_manager.filter(project=project).delete()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from jobs.actions.accounts.rights import check_rights_on_commit
 from jobs.actions.projects.keep_project import lock_project
 from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError
-from jobs.live.channel import publish_rights_on_commit
 from jobs.models import Membership, Project, User
 from jobs.permissions import Actor, Verb, require
 from jobs.statuses import Role
@@ -27,7 +27,7 @@ def set_role(actor: Actor, project: Project, username: str, role: Role) -> Membe
         project=project, user=user, defaults={"role": role}
     )
     before = {"role": was.role} if was else None
-    publish_rights_on_commit(user.pk)
+    check_rights_on_commit(user.pk)
     record(actor, "set_role", membership, before=before, after={"role": role})
     return membership
 
@@ -42,7 +42,7 @@ def remove_member(actor: Actor, project: Project, username: str) -> None:
     _refuse_losing_last_admin(project, membership.user)
     record(actor, "remove_member", membership, before={"role": membership.role})
     membership.delete()
-    publish_rights_on_commit(membership.user_id)
+    check_rights_on_commit(membership.user_id)
 
 
 def _lock(actor: Actor, project: Project) -> None:

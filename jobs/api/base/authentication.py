@@ -21,6 +21,7 @@ from jobs.live.access import read_session_again
 from jobs.live.tries import begin_try, of_tokens_from
 from jobs.models import ApiToken, Attempt, User
 from jobs.models.api_token import token_digest
+from jobs.models.user_session import browser_of
 from jobs.permissions import Actor
 from monarch_client.runner.delivery.portal_proof import DRIVER_TOKEN_PREFIX
 
@@ -78,7 +79,7 @@ class SignInRequired(NotAuthenticated):
 
 def actor_of(request: Request) -> Actor:
     """Return the actor of a request that DRF has authenticated."""
-    return _actor(request.user, request.auth, request.META)
+    return _actor(request.user, request.auth, request)
 
 
 def authenticate(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
@@ -91,10 +92,10 @@ def authenticate(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
         found = DriverAuthentication().authenticate(request)
     found = found or TokenAuthentication().authenticate(request)
     if found is not None:
-        return _actor(*found, request.META)
+        return _actor(*found, request)
     if not request.user.is_authenticated:
         raise SignInRequired
-    return _actor(request.user, None, request.META)
+    return _actor(request.user, None, request)
 
 
 def authenticate_again(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
@@ -114,11 +115,13 @@ AUTHENTICATION_CLASSES = (TokenAuthentication, SessionAuthentication)
 WITH_DRIVERS = (DriverAuthentication, *AUTHENTICATION_CLASSES)
 
 
-def _actor(user: Any, by: Any, meta: dict[str, Any]) -> Actor:
-    source = meta.get("REMOTE_ADDR") or ""
+def _actor(user: Any, by: Any, request: Request | HttpRequest) -> Actor:
+    source = request.META.get("REMOTE_ADDR") or ""
     if isinstance(by, Attempt):
         return Actor(user=user, source=source, driver=by)
-    return Actor(user=user, token=by, source=source)
+    if by is not None:
+        return Actor(user=user, token=by, source=source)
+    return Actor(user=user, source=source, browser=browser_of(request.session))
 
 
 def _bearer(header: str) -> str | None:

@@ -15,10 +15,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from jobs.actions.accounts.rights import check_rights_on_commit
 from jobs.actions.accounts.sign_in_links import redeem
 from jobs.errors import NotFoundError, TooManyTriesError
 from jobs.ground import clock
-from jobs.live.channel import publish_rights_on_commit
 from jobs.live.tries import Subject, begin_try, of_address, of_links_from, of_name, succeeded
 from jobs.models.user_session import SIGN_IN
 from jobs.web.base.forms import SignInForm
@@ -86,7 +86,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     user_id = request.user.pk
     logout(request)
     if user_id is not None:
-        publish_rights_on_commit(user_id)
+        check_rights_on_commit(user_id)
     return redirect("web:sign_in")
 
 

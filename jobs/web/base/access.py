@@ -17,6 +17,7 @@ from django.shortcuts import redirect
 
 from jobs.errors import NotFoundError, PermissionDeniedError, PortalError
 from jobs.models import User
+from jobs.models.user_session import browser_of
 from jobs.permissions import Actor
 from jobs.web.base.frame import render_page
 
@@ -49,7 +50,8 @@ def actor_of(request: HttpRequest) -> Actor:
     user = request.user
     if not isinstance(user, User):
         raise PermissionDenied("Sign in first.")
-    return Actor(user=user, source=request.META.get("REMOTE_ADDR") or "")
+    source = request.META.get("REMOTE_ADDR") or ""
+    return Actor(user=user, source=source, browser=browser_of(request.session))
 
 
 def attempt_action(
