@@ -116,6 +116,7 @@ def _build_numpy(dtype: str, shape: tuple[int, ...], data: memoryview, *, is_sca
         if not kind.itemsize:
             raise ValueError("NumPy's items of no bytes may not be sent")  # any shape would fit
         _check_length(kind.itemsize, shape, data)
+        _check_characters(numpy, dtype, data)
         array = numpy.ndarray(shape, kind, data) if len(data) else numpy.empty(shape, kind)
     except (TypeError, OverflowError) as error:
         raise ValueError(f"NumPy has no arrays of {dtype!r}: {error}") from error
@@ -138,6 +139,14 @@ def _build_torch(dtype: str, shape: tuple[int, ...], data: memoryview, *, may_im
     return _build_numpy(
         name.replace("<u1", "|u1").replace("<i1", "|i1"), shape, data, is_scalar=False
     )
+
+
+def _check_characters(numpy: Any, dtype: str, data: memoryview) -> None:
+    """Check fixed-size text: NumPy itself fails with a SystemError once a program reads it."""
+    if dtype[1] == "U" and len(data):
+        largest = int(numpy.frombuffer(data, f"{dtype[0]}u4").max())
+        if largest > sys.maxunicode:
+            raise ValueError(f"{largest:#x} is no character")
 
 
 def _check_length(item: int, shape: tuple[int, ...], data: memoryview) -> None:

@@ -93,9 +93,10 @@ class Codec:
             TypeError,
             KeyError,
             IndexError,
-            RecursionError,
             OverflowError,
             MemoryError,
+            ImportError,
+            RuntimeError,
         ) as error:
             raise CodecError(f"the message is malformed: {error!r}") from error
 

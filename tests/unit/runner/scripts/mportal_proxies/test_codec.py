@@ -219,6 +219,18 @@ def test_any_tree_is_a_value_or_refused(tree: Any, buffer: bytes) -> None:
     assert executed == []
 
 
+@given(dtypes | st.sampled_from(["|b1", "<U1", ">U2", "|S3", "<m8[s]"]), st.binary(max_size=48))
+def test_any_bytes_are_an_array_whose_items_can_be_read_or_refused(dtype: str, data: bytes) -> None:
+    size = len(data) // np.dtype(dtype).itemsize
+    kept = data[: size * np.dtype(dtype).itemsize]
+    tree = {"$": "array", "of": "numpy", "dtype": dtype, "shape": [size], "b": 0}
+    with suppress(CodecError):
+        CODEC.decode(message_of(tree, kept)).tolist()
+
+
+BEYOND_UNICODE = b"\xff\xff\xff\x7f"
+
+
 def test_hostile_trees_are_refused() -> None:
     cases: list[tuple[Any, ...]] = [
         ({"$": "array", "of": "numpy", "dtype": "|O", "shape": [1], "b": 0}, bytes(8)),
@@ -227,6 +239,11 @@ def test_hostile_trees_are_refused() -> None:
         ({"$": "array", "of": "numpy", "dtype": "<f8", "shape": [-1, -1], "b": 0}, bytes(8)),
         ({"$": "array", "of": "numpy", "dtype": "<f8", "shape": [0, 1 << 70], "b": 0}, b""),
         ({"$": "array", "of": "torch", "dtype": "Tensor", "shape": [1], "b": 0}, bytes(8)),
+        ({"$": "array", "of": "numpy", "dtype": "<U1", "shape": [1], "b": 0}, BEYOND_UNICODE),
+        (
+            {"$": "array", "of": "numpy.generic", "dtype": "<U1", "shape": [], "b": 0},
+            BEYOND_UNICODE,
+        ),
         ({"$": "bytes", "v": 1}, bytes(8)),
         ({"$": "bytes", "v": -1}, bytes(8)),
         ({"$": "pickle", "v": 0}, pickle.dumps(1)),
