@@ -11,18 +11,24 @@ from django.conf import settings
 
 from jobs.gateway.background import Background
 from jobs.gateway.links import Link, Side
+from jobs.gateway.messages import (
+    DialFailed,
+    LostHosts,
+    Message,
+    Refused,
+    Sign,
+    Signed,
+)
+from jobs.gateway.messages import Link as LinkRequest
 from jobs.gateway.rates import Bucket, Meter
-from jobs.gateway.streams import HeadStream, Message, SessionStream, csr_in, number_in
+from jobs.gateway.streams import HeadStream, SessionStream
 from jobs.statuses import GatewayKind
 from monarch_client.runner.gateway.links import NODE, PROXY, WORKER
 
-# What heads send to all sessions of their attempt.
-_TO_ALL = frozenset({"lost_hosts"})
 # What the hello of a head calls the targets of links, by their kind.
 _GROUPS = {WORKER: "workers", PROXY: "workers", NODE: "nodes"}
 # Unanswered requests for a signature, of one session.
 MOST_SIGNING = 8
-_TARGET = ("rank", "kind")
 _NO_HEAD = "The head node is not connected."
 
 
@@ -116,39 +122,37 @@ class Exchange:
 
     async def from_session(self, session: SessionStream, message: Message) -> None:
         """Handle a message of a session."""
-        match message["op"]:
-            case "link":
+        match message:
+            case LinkRequest():
                 await self._link(session, message)
-            case "sign":
+            case Sign():
                 await self._sign(session, message)
 
     async def from_head(self, head: HeadStream, message: Message) -> None:
         """Handle a message of a head, which reaches sessions of its own attempt only."""
-        op = message["op"]
-        fields = {name: value for name, value in message.items() if name not in {"op", "id"}}
-        if op in {"signed", "refused"}:
-            number = number_in(message, "id") or 0
-            session = self._signing.get(number)
-            if session is not None and session.attempt_id == head.attempt_id:
-                del self._signing[number]
-                await session.send(op, id=session.signing.pop(number), **fields)
-        elif op in _TO_ALL:
-            sessions = self._sessions_of(head.attempt_id)
-            await asyncio.gather(*(each.send(op, **fields) for each in sessions))
-        elif op == "dial_failed":
-            await self._give_up(head, message)
+        match message:
+            case Signed() | Refused():
+                session = self._signing.get(message.id)
+                if session is not None and session.attempt_id == head.attempt_id:
+                    del self._signing[message.id]
+                    number = session.signing.pop(message.id)
+                    await session.send(message.op, **{**message.fields, "id": number})
+            case LostHosts():
+                sessions = self._sessions_of(head.attempt_id)
+                await asyncio.gather(
+                    *(each.send(message.op, **message.fields) for each in sessions)
+                )
+            case DialFailed():
+                await self._give_up(head, message)
 
-    async def _link(self, session: SessionStream, message: Message) -> None:
-        number, generation = number_in(message, "link"), number_in(message, "generation")
-        if number is None or generation is None:
-            return
+    async def _link(self, session: SessionStream, message: LinkRequest) -> None:
+        number, generation = message.link, message.generation
         known = {"link": number, "generation": generation}
         if (former := session.links.pop(number, None)) is not None:
             former.cut()
             self._drop_tokens(former)
         head = self.heads.get(session.attempt_id)
-        target = {"rank": 0, "kind": WORKER} | {k: message[k] for k in _TARGET if k in message}
-        why = _why_no_link(session, head, target)
+        why = _why_no_link(session, head, message)
         if head is None or why:
             await session.send("refused", **known, detail=why)
             return
@@ -161,40 +165,36 @@ class Exchange:
             "dial",
             session=session.session_id,
             **known,
-            **target,
+            rank=message.rank,
+            kind=message.kind,
             token=link.tokens[Side.HEAD],
         )
         await session.send("dial", **known, token=link.tokens[Side.PROGRAM])
 
-    async def _give_up(self, head: HeadStream, message: Message) -> None:
+    async def _give_up(self, head: HeadStream, message: DialFailed) -> None:
         """Close a link whose worker the head does not reach: the program dials anew."""
-        session = self.sessions.get(number_in(message, "session") or 0)
+        session = self.sessions.get(message.session)
         if session is None or session.attempt_id != head.attempt_id:
             return
-        link = session.links.get(number_in(message, "link") or 0)
-        if link is not None and link.generation == number_in(message, "generation"):
-            await link.fail(str(message.get("detail", "")))
+        link = session.links.get(message.link)
+        if link is not None and link.generation == message.generation:
+            await link.fail(message.detail)
 
-    async def _sign(self, session: SessionStream, message: Message) -> None:
-        request = number_in(message, "id")
-        if request is None:
-            return
-        head, csr = self.heads.get(session.attempt_id), csr_in(message)
-        is_full = len(session.signing) >= MOST_SIGNING
-        if head is None or csr is None or is_full:
-            why = "No valid request." if csr is None else "Too many requests."
-            why = _NO_HEAD if head is None else why
-            await session.send("refused", id=request, detail=why)
+    async def _sign(self, session: SessionStream, message: Sign) -> None:
+        head = self.heads.get(session.attempt_id)
+        if head is None or len(session.signing) >= MOST_SIGNING:
+            why = _NO_HEAD if head is None else "Too many requests."
+            await session.send("refused", id=message.id, detail=why)
             return
         # Sessions have their own numbers: the head's answers name the exchange's number.
         number = next(self._ids)
         self._signing[number] = session
-        session.signing[number] = request
-        await head.send("sign", id=number, session=session.session_id, csr=csr)
+        session.signing[number] = message.id
+        await head.send("sign", id=number, session=session.session_id, csr=message.csr)
 
     async def _send_mesh(self, session: SessionStream, head: HeadStream) -> None:
-        fields = {name: value for name, value in head.hello.items() if name != "op"}
-        await session.send("mesh", **fields)
+        if head.hello is not None:
+            await session.send("mesh", **head.hello.fields)
 
     def _close_links(self, session: SessionStream) -> None:
         links, session.links = list(session.links.values()), {}
@@ -220,18 +220,16 @@ class Exchange:
         return [each for each in self.sessions.values() if each.attempt_id == attempt_id]
 
 
-def _why_no_link(session: SessionStream, head: HeadStream | None, target: Message) -> str:
+def _why_no_link(session: SessionStream, head: HeadStream | None, target: LinkRequest) -> str:
     """Return why a session gets no link to this rank and kind, or ""."""
     if head is None:
         return _NO_HEAD
     if session.is_full:
         return "Too many links."
-    kind = target["kind"]
-    is_known = isinstance(kind, str) and kind in _GROUPS
-    if not is_known or (session.kind != GatewayKind.ATTACH and kind != NODE):
+    kind = target.kind
+    if kind not in _GROUPS or (session.kind != GatewayKind.ATTACH and kind != NODE):
         return "There are no links of this kind."
-    rank = number_in(target, "rank")
-    if rank is None or not head.has_rank(rank, _GROUPS[kind]):
+    if not head.has_rank(target.rank, _GROUPS[kind]):
         what = "node" if kind == NODE else "worker"
         return f"The job has no {what} of this rank."
     return ""

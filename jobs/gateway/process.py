@@ -21,8 +21,10 @@ from jobs.gateway.exchange import Exchange
 from jobs.gateway.hop import HEADER, hop
 from jobs.gateway.links import Link, Side
 from jobs.gateway.listeners import TERMINAL, Connection, Listeners
-from jobs.gateway.streams import HeadStream, Message, SessionStream, number_in
+from jobs.gateway.messages import Close, Hello, SessionLost
+from jobs.gateway.streams import HeadStream, SessionStream
 from jobs.gateway.terminals import serve_terminal
+from jobs.ground.outages import is_database_away
 from jobs.live.looking import in_thread
 from jobs.models.gateway_session import AWAY_LIMIT
 
@@ -90,7 +92,7 @@ class Gateway:
         """Open the stream of a route, here or at another process; the answer if it is refused."""
         scheme, _, token = _credential_of(request, path).partition(" ")
         try:
-            if scheme.lower() != "bearer" or not token:
+            if scheme.lower() != "bearer" or not token or not token.isascii():
                 raise SessionRefusedError("This needs a bearer token.")
             address = (
                 "" if HEADER in request.headers else await self._elsewhere(path, token.strip())
@@ -153,7 +155,7 @@ class Gateway:
         await self.exchange.add_session(session)
         try:
             async for message in session.messages():
-                if message["op"] == "close":
+                if isinstance(message, Close):
                     await self._leave(session)
                     return
                 await self.exchange.from_session(session, message)
@@ -166,13 +168,6 @@ class Gateway:
         ended = {session.session_id: session.attempt_id}
         await self._end(ended, await in_thread(rows.reasons_of, list(ended)))
 
-    async def _lose(self, attempt_id: int, message: Message) -> None:
-        """End a session of this attempt that its head gives up."""
-        session_id = number_in(message, "session")
-        if session_id is not None:
-            reason = str(message.get("detail", ""))
-            await self._note("lose", rows.lose_session, session_id, attempt_id, reason)
-
     async def _end(self, ended: Mapping[int, int], reasons: Mapping[int, str]) -> None:
         """Close the streams of sessions that have ended, and notify their heads."""
         unknown = "It was deleted with its job."
@@ -184,26 +179,29 @@ class Gateway:
         connection.keep_alive(ends_silence=True)
         try:
             async for message in head.messages():
-                if message["op"] == "hello":
+                if isinstance(message, Hello):
                     head.hello = message
-                    await self._note("head", self._note_head, head)
+                    await self._note("head", self._note_head, attempt_id, message)
                     await self.exchange.add_head(head)
-                elif message["op"] == "session_lost":
-                    await self._lose(attempt_id, message)
-                elif head.hello:
+                elif isinstance(message, SessionLost):
+                    lost = (message.session, attempt_id, message.detail)
+                    await self._note("lose", rows.lose_session, *lost)
+                elif head.hello is not None:
                     await self.exchange.from_head(head, message)
         finally:
             if await self.exchange.remove_head(head):
                 await self._note("head", rows.drop_head, attempt_id, self.instance)
 
-    def _note_head(self, head: HeadStream) -> None:
-        rows.note_head(head.attempt_id, self.instance, self._address, head.hello)
+    def _note_head(self, attempt_id: int, hello: Hello) -> None:
+        rows.note_head(attempt_id, self.instance, self._address, hello.fields)
 
     async def _note(self, action: str, write: Callable[..., object], *arguments: object) -> bool:
         """Whether the rows could be changed; while the database is away streams go on."""
         try:
             await in_thread(write, *arguments)
         except DatabaseError as error:
+            if not is_database_away(error):
+                raise
             log.warning("database away: %s", error, extra={"action": f"gateway_{action}"})
             return False
         return True
@@ -279,9 +277,10 @@ class Gateway:
 
 
 def _credential_of(request: Request, path: str) -> str:
-    """Return the value of the Authorization header; of a terminal, as its browser offers it."""
+    """Return the value of the only Authorization header, or ""; a browser offers a terminal's."""
     if path != f"{_PREFIX}{_TERMINAL_ROUTE}":
-        return request.headers.get("Authorization", "")
+        values = request.headers.get_all("Authorization")
+        return values[0] if len(values) == 1 else ""
     offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
     tickets = [each.strip() for each in offered if each.strip() != TERMINAL]
     return f"Bearer {tickets[0]}" if len(tickets) == 1 else ""

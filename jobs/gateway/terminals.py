@@ -15,15 +15,17 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from jobs.gateway.listeners import Connection
+from jobs.gateway.messages import Size, decode_size
+from jobs.ground.messages import MalformedMessageError
 from monarch_client.gateway import certificates
 from monarch_client.gateway.data_links import DataLinks, reason_of
 from monarch_client.gateway.dialing import Dialer, FinalRefusalError
+from monarch_client.gateway.node_stream import NodeStreamError, answer_in
 from monarch_client.gateway.session_stream import LostError, RefusedError, SessionStream
 from monarch_client.gateway.tls_stream import TlsStream
 from monarch_client.runner.gateway.links import NODE
@@ -35,7 +37,9 @@ from monarch_client.runner.node_streams.messages import (
     TAKEN,
     WINDOW_BYTES,
     MessageError,
+    end_of_shell,
     pack,
+    taken_bytes,
     unpacked,
 )
 
@@ -45,7 +49,14 @@ _FIRST_MESSAGE_S = 10.0
 # Until the job's head node is connected; a browser that waits for longer opens another one.
 _AWAY_LIMIT_S = 60.0
 _NAME = "xterm-256color"
-_TROUBLE = (OSError, WebSocketException, FinalRefusalError, RefusedError, TimeoutError)
+_TROUBLE = (
+    OSError,
+    WebSocketException,
+    FinalRefusalError,
+    RefusedError,
+    TimeoutError,
+    NodeStreamError,
+)
 
 
 class LocalDialer(Dialer):
@@ -97,7 +108,7 @@ class _Terminal:
     async def run(self) -> None:
         """Open the session and the shell; pass bytes until one side ends."""
         async with asyncio.timeout(_FIRST_MESSAGE_S):
-            first = _object(await self._browser.recv())
+            first = _size(await self._browser.recv())
         session = asyncio.create_task(self._stream.run())
         shell = asyncio.create_task(self._talk(first))
         leaving = asyncio.create_task(self._browser.wait_closed())
@@ -116,35 +127,38 @@ class _Terminal:
             session.cancel()
             await asyncio.gather(session, shell, leaving, return_exceptions=True)
 
-    async def _talk(self, first: dict[str, Any]) -> None:
+    async def _talk(self, first: Size) -> None:
         csr = await asyncio.to_thread(certificates.make_request, self._folder)
         signed = await self._stream.request("sign", csr=csr)
         certificates.install(self._folder, signed["leaf"], signed["ca"])
-        remote = await self._links.open_once(0, int(first["rank"]), NODE)
+        remote = await self._links.open_once(0, first.rank, NODE)
         tls = await self._links.secured(remote)
-        size = {"name": _NAME, "rows": first["rows"], "columns": first["columns"]}
+        size = {"name": _NAME, "rows": first.rows, "columns": first.columns}
         await tls.send(json.dumps({"open": "shell", "terminal": size}).encode() + b"\n")
         typing = asyncio.create_task(self._from_browser(tls))
+        showing = asyncio.create_task(self._to_browser(_Buffer(tls)))
         try:
-            await self._to_browser(_Buffer(tls))
+            await asyncio.wait({typing, showing}, return_when=asyncio.FIRST_COMPLETED)
+            if typing.done():
+                typing.result()  # a malformed message ends the terminal
+            await showing
         finally:
             typing.cancel()
+            showing.cancel()
             tls.abort()
-            await asyncio.gather(typing, return_exceptions=True)
+            await asyncio.gather(typing, showing, return_exceptions=True)
 
     async def _to_browser(self, buffer: _Buffer) -> None:
-        answer = json.loads(await buffer.line())
-        if answer.get("ok") is not True:
-            raise RefusedError(str(answer.get("error")))
+        answer_in(await buffer.line() + b"\n")
         await self._browser.send(json.dumps({"open": True}))
         async for kind, content in buffer.messages():
             if kind == DATA:
                 await self._browser.send(content)
             elif kind == TAKEN:
-                self._free += int(content)
+                self._free += taken_bytes(content)
                 self._has_room.set()
             elif kind == EXIT:
-                await self._browser.send(json.dumps({"exit": json.loads(content)}))
+                await self._browser.send(json.dumps({"exit": end_of_shell(content)}))
                 return
         raise RefusedError("The connection to the node was lost, and the shell was ended.")
 
@@ -152,8 +166,8 @@ class _Terminal:
         """Pass on what is typed, which is binary, and sizes of the terminal, which are text."""
         async for message in self._browser:
             if isinstance(message, str):
-                size = _object(message)
-                await tls.send(pack(SIZE, json.dumps([size["rows"], size["columns"]]).encode()))
+                size = _size(message)
+                await tls.send(pack(SIZE, json.dumps([size.rows, size.columns]).encode()))
                 continue
             for at in range(0, len(message), MAX_BYTES):
                 piece = message[at : at + MAX_BYTES]
@@ -196,14 +210,12 @@ class _Buffer:
         return False
 
 
-def _object(message: str | bytes) -> dict[str, Any]:
-    """Return a message of a browser, with the numbers that it must have. RefusedError."""
+def _size(message: str | bytes) -> Size:
+    """Return a browser's message of its size. RefusedError."""
     try:
-        found = json.loads(message)
-        numbers = {name: int(found[name]) for name in ("rank", "rows", "columns") if name in found}
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        return decode_size(message)
+    except MalformedMessageError as error:
         raise RefusedError("The browser's message is malformed.") from error
-    return {"rank": 0, "rows": 24, "columns": 80, **numbers}
 
 
 def _sentence(error: Exception) -> str:

@@ -173,7 +173,8 @@ def _what_is_wrong(frame: Any, num_ranks: int) -> str:
     at: Any = frame.get("t")
     if type(rank) is not int or not 0 <= rank < num_ranks:
         return f"its rank is not one of the job's {num_ranks}."
-    is_numbered = "seq" in frame or frame.get("kind") not in UNNUMBERED
+    kind: Any = frame.get("kind")
+    is_numbered = "seq" in frame or type(kind) is not str or kind not in UNNUMBERED
     if is_numbered and (type(seq) is not int or not 0 < seq <= _MAX_SEQ):
         return "its seq is not a number from 1."
     if type(at) not in (float, int) or not 0 <= at < LATEST_TIME:

@@ -23,6 +23,7 @@ from monarch_client.runner.node_streams.messages import (
     WINDOW_BYTES,
     pack,
     receive,
+    taken_bytes,
 )
 
 _LOOPBACK = "127.0.0.1"
@@ -170,7 +171,7 @@ class _Carried:
                 self._writer.write(content)
                 await self._writer.drain()
             elif kind == TAKEN:
-                self._free += int(content)
+                self._free += taken_bytes(content)
                 self._has_room.set()
             elif kind == END:
                 self._writer.write_eof()

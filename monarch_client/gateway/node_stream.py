@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from monarch_client.attaching.errors import AttachError
 from monarch_client.gateway.linked_session import LinkedSession
+from monarch_client.runner.vocabulary.messages import MalformedError, object_in
 
 
 class NodeStreamError(AttachError):
@@ -45,7 +46,7 @@ def open_node_stream(
     try:
         connection.connect(str(session.node_socket))
         connection.sendall(_request(rank, service, fields))
-        return NodeStream(_answer(file.readline()), file, connection)
+        return NodeStream(answer_in(file.readline()), file, connection)
     except BaseException:
         file.close()
         connection.close()
@@ -59,7 +60,7 @@ async def open_node_stream_async(
     reader, writer = await asyncio.open_unix_connection(str(node_socket))
     try:
         writer.write(_request(rank, service, fields))
-        return _answer(await reader.readline()), reader, writer
+        return answer_in(await reader.readline()), reader, writer
     except BaseException:
         writer.transport.abort()
         raise
@@ -69,8 +70,12 @@ def _request(rank: int, service: str, fields: dict[str, Any]) -> bytes:
     return json.dumps({"rank": rank, "open": service, **fields}).encode() + b"\n"
 
 
-def _answer(line: bytes) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+def answer_in(line: bytes) -> dict[str, Any]:
+    """Return the fields of a node's answer. NodeStreamError: it refuses, or left without one."""
+    try:
+        answer = object_in(line) if line.endswith(b"\n") else {}
+    except MalformedError as error:
+        raise NodeStreamError("The node's answer is malformed.") from error
     if answer.get("ok") is not True:
         raise NodeStreamError(str(answer.get("error") or "The connection to the portal was lost."))
     return answer

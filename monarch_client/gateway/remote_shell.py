@@ -27,8 +27,11 @@ from monarch_client.runner.node_streams.messages import (
     SIZE,
     TAKEN,
     WINDOW_BYTES,
+    MessageError,
+    end_of_shell,
     pack,
     receive_blocking,
+    taken_bytes,
 )
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -83,6 +86,8 @@ class RemoteShell:
                 return self._receive()
             except BrokenPipeError:
                 return _BROKEN_PIPE_CODE
+            except MessageError as error:
+                raise ShellLostError("The node sent what is no message of a shell.") from error
             finally:
                 self._outbox.put(None)
                 self._stream.close()
@@ -93,9 +98,9 @@ class RemoteShell:
             if kind in _OUTPUTS:
                 _write(_OUTPUTS[kind], content)
             elif kind == TAKEN:
-                self._window.release(int(content))
+                self._window.release(taken_bytes(content))
             elif kind == EXIT:
-                return self._exit_code(json.loads(content))
+                return self._exit_code(end_of_shell(content))
         if self._is_leaving:
             return _LEFT_CODE
         raise ShellLostError(
@@ -104,7 +109,7 @@ class RemoteShell:
 
     def _exit_code(self, end: dict[str, Any]) -> int:
         if "code" not in end:
-            raise ShellLostError(f"{str(end.get('why')).rstrip('.')}, and this shell with it.")
+            raise ShellLostError(f"{end['why'].rstrip('.')}, and this shell with it.")
         return int(end["code"])
 
     def _send(self) -> None:

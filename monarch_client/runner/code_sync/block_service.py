@@ -66,7 +66,7 @@ class BlockService:
             message = await messages.receive(stream.reader)
             if message is None:
                 return
-            for digest in message.get("need", ()):
+            for digest in messages.names_in(message, "need"):
                 if not await self._send(stream.writer, digest):
                     return
 

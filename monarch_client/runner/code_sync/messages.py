@@ -24,6 +24,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.vocabulary.messages import MalformedError, object_in
+
 if TYPE_CHECKING:
     import asyncio
     from typing import Any
@@ -51,11 +53,16 @@ def pack(**fields: Any) -> bytes:
 def unpack(line: bytes) -> dict[str, Any]:
     """Return the fields of a line. MessageError: it is no message, or broken off."""
     try:
-        found = json.loads(line) if line.endswith(b"\n") else None
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise MessageError("a line is no message")
+        return object_in(line if line.endswith(b"\n") else b"")
+    except MalformedError as error:
+        raise MessageError("a line is no message") from error
+
+
+def names_in(message: dict[str, Any], field: str) -> list[Any]:
+    """Return the list of a field, empty if there is none. MessageError: it is no list."""
+    found = message.get(field, [])
+    if not isinstance(found, list):
+        raise MessageError(f"{field} of a message is no list")
     return found
 
 

@@ -92,7 +92,7 @@ class CodeService:
         """Take up a tree, and switch to it; return the answer."""
         tree = message["sync"]
         try:
-            folders = _names([tree, *message.get("folders", [])])
+            folders = _names([tree, *messages.names_in(message, "folders")])
             if not await self._complete(stream, incoming, tree, folders):
                 return {"dropped": tree}
             # The switch goes on whatever happens to the laptop.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code_sync import messages
 from monarch_client.runner.code_sync.fan_out import children_of
+from monarch_client.runner.vocabulary.messages import MALFORMED
 
 if TYPE_CHECKING:
     from typing import Any, Awaitable, Coroutine, Sequence
@@ -169,7 +170,7 @@ class Round:
                 count.add(int(message.get("ready", 0)))
         except asyncio.TimeoutError:
             return {rank: "it does not answer"}
-        except (OSError, EOFError):
+        except (OSError, EOFError, *MALFORMED):
             count.begin_again()
             return None
 
@@ -190,7 +191,7 @@ class Round:
                 message = await _answer(stream)
                 if "switched" in message:
                     return [int(rank) for rank in message["switched"]]
-        except (OSError, EOFError, asyncio.TimeoutError, ValueError, TypeError):
+        except (OSError, EOFError, asyncio.TimeoutError, *MALFORMED):
             # The ranks below it find out from the head.
             return []
 

@@ -202,7 +202,7 @@ class Switches:
         tree = (message or {}).get("prepare")
         if message is None or not is_digest(tree):
             return
-        hints = [each for each in message.get("hints", ()) if is_digest(each)]
+        hints = [each for each in messages.names_in(message, "hints") if is_digest(each)]
         await self._replace(self._take_part(stream, str(tree), hints))
 
     def _note_rank(self, request: dict[str, Any]) -> None:

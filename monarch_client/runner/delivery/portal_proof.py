@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.client
-import json
 import os
 import secrets
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from monarch_client.runner.base.listening_sockets import is_same_address, sockets_listening_at
+from monarch_client.runner.vocabulary.messages import MALFORMED, object_in
 
 if TYPE_CHECKING:
     import socket
@@ -123,11 +123,11 @@ def require_proof(connection: http.client.HTTPConnection, base: str, token: str)
 
 def _proved_origin(body: bytes, digest: str, nonce: str) -> Origin:
     try:
-        answer = json.loads(body)
+        answer = object_in(body)
         machine, address = str(answer["machine"]), str(answer["address"])
         origin = Origin(machine, address, int(answer["port"]), int(answer["uid"]))
         mac = str(answer["mac"])
-    except (ValueError, KeyError, TypeError):
+    except MALFORMED:
         raise UnprovedError("it gives no proof") from None
     if not hmac.compare_digest(mac.encode(), origin.mac(digest, nonce).encode()):
         raise UnprovedError("its proof is wrong")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import http.client
-import json
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +13,7 @@ from monarch_client.runner.delivery.portal_address import open_connection, porta
 from monarch_client.runner.journal.samples import MOST_PUSHED_BYTES, Samples
 from monarch_client.runner.vocabulary.frames import replacement_for, stored_prefix
 from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.messages import MALFORMED, object_in
 from monarch_client.runner.vocabulary.stack_requests import StackRequest, parse_stack_requests
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class Answer(NamedTuple):
     def acknowledged(self) -> dict[int, int]:
         """The highest stored number of each rank."""
         try:
-            acked = json.loads(self.body)["acked"]
+            acked = object_in(self.body)["acked"]
             return {int(rank): int(seq) for rank, seq in acked.items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except MALFORMED:
             return {}
 
     @property
@@ -60,32 +60,32 @@ class Answer(NamedTuple):
     def stop_grace_s(self) -> float | None:
         """The grace time in seconds if the portal requests the attempt to end; else None."""
         try:
-            return max(0.0, float(json.loads(self.body)["stop"]["grace_s"]))
-        except (ValueError, KeyError, TypeError):
+            return max(0.0, float(object_in(self.body)["stop"]["grace_s"]))
+        except MALFORMED:
             return None
 
     @property
     def stack_requests(self) -> list[StackRequest]:
         """The requested stack dumps."""
         try:
-            return parse_stack_requests(json.loads(self.body)["stacks"])
-        except (ValueError, KeyError, TypeError):
+            return parse_stack_requests(object_in(self.body)["stacks"])
+        except MALFORMED:
             return []
 
     @property
     def wants_gateway(self) -> bool:
         """Whether a laptop wants to attach, so that this node is to connect to the gateway."""
         try:
-            return json.loads(self.body)["gateway"] is True
-        except (ValueError, KeyError, TypeError):
+            return object_in(self.body)["gateway"] is True
+        except MALFORMED:
             return False
 
     @property
     def code(self) -> str:
         """The portal's error code; "" if there is none or another server answered."""
         try:
-            kind = str(json.loads(self.body)["type"])
-        except (ValueError, KeyError, TypeError):
+            kind = str(object_in(self.body)["type"])
+        except MALFORMED:
             return ""
         return kind[len(_PROBLEM) :] if kind.startswith(_PROBLEM) else ""
 

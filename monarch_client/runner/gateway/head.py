@@ -19,6 +19,7 @@ from monarch_client.runner.gateway.links import (
 )
 from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
 from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError
+from monarch_client.runner.vocabulary.messages import MALFORMED, object_in
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,7 +36,6 @@ _FINAL = frozenset({401, 403, 404, 409, 410, 426})
 _LAST_PAUSE_OF_REFUSED_S = 30.0
 _MAX_REQUEST_CHARS = 8192
 _MAX_DETAIL = 300
-_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 _REFUSALS = {"dial": "dial_failed", "sign": "refused"}
 _NAMES = ("id", "session", "link", "generation")
 
@@ -104,12 +104,12 @@ class Head:
 
     async def _obey_or_refuse(self, content: bytes) -> None:
         """Refuse one malformed order: the other sessions need this stream."""
-        order: Any = None
+        order: dict[str, Any] = {}
         try:
-            order = json.loads(content)
+            order = object_in(content)
             self._obey(order)
-        except _MALFORMED as error:
-            refusal = _REFUSALS.get(str(order.get("op"))) if isinstance(order, dict) else None
+        except MALFORMED as error:
+            refusal = _REFUSALS.get(str(order.get("op")))
             if refusal is not None:
                 named = {key: order[key] for key in _NAMES if type(order.get(key)) is int}
                 detail = f"The order is malformed: {error!r}"[:_MAX_DETAIL]

@@ -21,9 +21,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.vocabulary.messages import MALFORMED, object_in
+
 if TYPE_CHECKING:
     import asyncio
-    from typing import BinaryIO
+    from typing import Any, BinaryIO
 
 DATA, END, TAKEN, EXIT = b"d", b"e", b"t", b"x"
 ERRORS, SIZE, SIGNAL = b"r", b"w", b"s"
@@ -31,15 +33,33 @@ _HEAD = struct.Struct(">cI")
 # Of one message's content.
 MAX_BYTES = 256 * 1024
 WINDOW_BYTES = 4 * 1024 * 1024
+_MOST_DIGITS = 20
 
 
 class MessageError(OSError):
-    """A message that is too large: the other end does not speak this protocol."""
+    """A message that is too large or malformed: the other end does not speak this protocol."""
 
 
 def pack(kind: bytes, content: bytes = b"") -> bytes:
     """Return the bytes of a message."""
     return _HEAD.pack(kind, len(content)) + content
+
+
+def taken_bytes(content: bytes) -> int:
+    """Return the number of a TAKEN message. MessageError: it is none, or above the window."""
+    taken = int(content) if content.isdigit() and len(content) <= _MOST_DIGITS else -1
+    if not 0 <= taken <= WINDOW_BYTES:
+        raise MessageError(f"{content[:20]!r} are no bytes that were taken")
+    return taken
+
+
+def end_of_shell(content: bytes) -> dict[str, Any]:
+    """Return the code or the reason of an EXIT of a shell. MessageError: it has neither."""
+    try:
+        end = object_in(content)
+        return {"code": int(end["code"])} if "code" in end else {"why": str(end["why"])}
+    except MALFORMED as error:
+        raise MessageError(f"{content[:100]!r} is no end of a shell") from error
 
 
 async def receive(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.node_streams.messages import pack
+from monarch_client.runner.vocabulary.messages import MalformedError, object_in
 
 if TYPE_CHECKING:
     from typing import Any, Mapping
@@ -66,12 +67,9 @@ async def read_line(reader: asyncio.StreamReader) -> dict[str, Any]:
     """Read a line of the opening. RefusedError: it is none, or the stream has ended."""
     try:
         line = await reader.readuntil(b"\n")
-        found = json.loads(line) if len(line) <= MAX_LINE_BYTES else None
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise RefusedError("The first line of a node stream must be a JSON object.")
-    return found
+        return object_in(line if len(line) <= MAX_LINE_BYTES else b"")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, MalformedError) as error:
+        raise RefusedError("The first line of a node stream must be a JSON object.") from error
 
 
 async def send_line(writer: asyncio.StreamWriter, fields: Mapping[str, Any]) -> None:

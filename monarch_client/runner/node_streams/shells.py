@@ -19,6 +19,7 @@ from monarch_client.runner.node_streams.messages import (
 )
 from monarch_client.runner.node_streams.opening import RefusedError
 from monarch_client.runner.node_streams.shell_process import ShellProcess
+from monarch_client.runner.vocabulary.messages import MALFORMED
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,7 +34,6 @@ _PAUSE_S, _LONGEST_DRAIN_S = 0.3, 10.0
 _LOOK_S = 0.05
 # What was left behind is killed by then, and its output is at its end.
 _LAST_OUTPUT_S = 5.0
-_MALFORMED = (ValueError, TypeError, LookupError)
 
 
 class Shells:
@@ -75,7 +75,7 @@ class Shells:
         if terminal:
             try:
                 env["TERM"] = str(terminal["name"])
-            except _MALFORMED as error:
+            except MALFORMED as error:
                 raise _malformed(error) from error
             if not command:
                 argv += ["--rcfile", self._settings.startup_file]
@@ -88,7 +88,7 @@ class Shells:
                 await process.start_with_terminal(int(terminal["rows"]), int(terminal["columns"]))
             else:
                 await process.start_with_pipes()
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise _malformed(error) from error
         except OSError as error:
             raise RefusedError(f"The node cannot start a shell: {error}.") from error
@@ -166,7 +166,7 @@ class _Shell:
 
     def _obey(self, kind: bytes, content: bytes) -> None:
         """Do what the caller asks beside its input; what is malformed is skipped."""
-        with contextlib.suppress(*_MALFORMED):
+        with contextlib.suppress(*MALFORMED):
             if kind == SIZE:
                 rows, columns = json.loads(content)
                 self._process.resize(rows, columns)

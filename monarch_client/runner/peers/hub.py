@@ -18,6 +18,7 @@ from monarch_client.runner.base.event_thread import EventThread
 from monarch_client.runner.peers import wire
 from monarch_client.runner.vocabulary.frames import kind_of, number_of
 from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
+from monarch_client.runner.vocabulary.messages import MALFORMED
 from monarch_client.runner.vocabulary.node_state import NodeState
 
 if TYPE_CHECKING:
@@ -113,14 +114,7 @@ class Hub:
                 message = await asyncio.wait_for(wire.receive(reader), self._silence_s)
                 self._heard_at[rank] = time.monotonic()
                 await self._answer(rank, message, writer)
-        except (
-            wire.WireError,
-            OSError,
-            asyncio.TimeoutError,
-            ValueError,
-            LookupError,
-            TypeError,
-        ):
+        except (wire.WireError, OSError, asyncio.TimeoutError, *MALFORMED):
             # A peer is lost by silence, not by a broken connection, which it may restore.
             pass
         finally:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from monarch_client.runner.vocabulary.messages import MALFORMED, object_in
+
 if TYPE_CHECKING:
     import asyncio
     from typing import Any, Sequence
@@ -46,9 +48,9 @@ async def send(
 async def receive(reader: asyncio.StreamReader) -> Message:
     """Read a message. WireError if the connection has closed."""
     try:
-        head = json.loads(await _line(reader))
+        head = object_in(await _line(reader))
         count = int(head.get("frames", 0))
-    except (ValueError, AttributeError, OSError) as error:
+    except (OSError, *MALFORMED) as error:
         raise WireError(repr(error)) from error
     return Message(head, [await _line(reader) for _ in range(count)])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from monarch_client.runner.vocabulary.messages import MALFORMED
+
 
 class StackRequest(NamedTuple):
     """A request to dump all Python processes of a rank, or only the one with `pid`."""
@@ -22,7 +24,7 @@ def parse_stack_requests(raw: Any) -> list[StackRequest]:
             request = StackRequest(
                 int(each["id"]), int(each["rank"]), None if pid is None else int(pid)
             )
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except MALFORMED:
             continue
         found.append(request)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -14,10 +15,10 @@ from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.ground import clock
 from jobs.models import Attempt
 from jobs.permissions import Actor
-from jobs.statuses import JobKind, JobStatus
+from jobs.statuses import GatewayState, JobKind, JobStatus
 from tests.factories import make_attempt, make_job, make_project, make_token
-from tests.integration.gateway.conftest import GatewayThread
-from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
+from tests.integration.gateway.conftest import GatewayThread, session
+from tests.integration.gateway.ends import WAIT_S, Head, Program, join, raw, refusal
 from tests.waiting import eventually
 
 MEGABYTE = 1024 * 1024
@@ -52,6 +53,15 @@ def test_each_path_takes_its_own_tokens_only(
     assert refused == set(tokens.values()) - {path}
 
 
+@pytest.mark.parametrize("more", ["Authorization: Bearer other", "Authorization: Bearer \u00e9"])
+def test_a_request_with_no_single_ascii_token_is_refused(
+    gateway: GatewayThread, attempt: Attempt, more: str
+) -> None:
+    token = attempt_token(attempt.job_id, attempt.number)
+    with raw(gateway.url, "head", f"{token}\r\n{more}") as opened:
+        assert opened.recv(100).startswith(b"HTTP/1.1 401 ")
+
+
 def test_the_head_of_an_attempt_that_has_ended_is_refused(
     gateway: GatewayThread, attempt: Attempt
 ) -> None:
@@ -83,8 +93,17 @@ def test_a_head_reaches_sessions_of_its_own_attempt_only(
 
 @pytest.mark.parametrize(
     "text",
-    ["no JSON", "[]", "{}", '{"op": 1}', "[" * 10_000, b"bytes", json.dumps("x" * MEGABYTE)],
-    ids=["text", "list", "empty", "number", "deep", "bytes", "oversized"],
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        '{"op": 1}',
+        '{"op": "link", "link": 1, "generation": 1, "rank": Infinity}',
+        "[" * 10_000,
+        b"bytes",
+        json.dumps("x" * MEGABYTE),
+    ],
+    ids=["text", "list", "empty", "number", "infinity", "deep", "bytes", "oversized"],
 )
 def test_a_control_message_that_is_none_ends_its_stream_alone(
     program: Program, head: Head, text: str | bytes
@@ -96,10 +115,11 @@ def test_a_control_message_that_is_none_ends_its_stream_alone(
 
 
 @pytest.mark.parametrize("link", [None, -1, 2**60, "1", True, [1]])
-def test_a_link_with_an_impossible_number_is_ignored(
+def test_a_link_with_an_impossible_number_is_refused(
     program: Program, head: Head, link: object
 ) -> None:
     program.send("link", link=link, generation=1)
+    assert "link" in program.read("refused")["detail"]
     program.send("link", link=5, generation=1)
     assert head.read("dial")["link"] == 5
 
@@ -109,7 +129,6 @@ def test_a_link_with_an_impossible_number_is_ignored(
     [
         {"rank": 1},
         {"rank": "0"},
-        {"rank": float("inf")},
         {"kind": "shell"},
         {"kind": ["worker"]},
         {"kind": "node", "rank": 2},
@@ -143,6 +162,7 @@ def test_a_session_for_shells_reaches_no_workers(
 
 def test_requests_for_signatures_are_numbered_and_limited(program: Program, head: Head) -> None:
     program.send("sign", id="x" * 1000, csr="PEM")
+    assert "id" in program.read("refused")["detail"]
     for number in range(9):
         program.send("sign", id=number, csr="PEM")
     requests = [head.read("sign")["id"] for _ in range(8)]
@@ -180,9 +200,29 @@ def test_links_that_were_replaced_keep_no_tokens(
     assert eventually(lambda: not gateway.gateway.exchange._tokens)
 
 
-def test_a_message_may_have_fields_of_any_name(program: Program, head: Head) -> None:
+def test_a_field_that_is_not_known_is_not_passed_on(program: Program, head: Head) -> None:
     head.send("lost_hosts", ranks=[1], self="self")
-    assert program.read("lost_hosts")["self"] == "self"
+    assert program.read("lost_hosts") == {"op": "lost_hosts", "ranks": [1]}
+
+
+@pytest.mark.parametrize("odd", ["\0", "\ud800", float("nan")])
+def test_what_a_head_sends_that_no_row_can_hold_is_refused(
+    gateway: GatewayThread, head: Head, program: Program, odd: object, caplog: Any
+) -> None:
+    session_id = program.welcome["session"]
+    other = Head(gateway.url, Attempt.objects.get())
+    for op, fields in (("session_lost", {"session": session_id}), ("hello", {"python": odd})):
+        other.send(op, detail=odd, **fields)
+    other.send("session_lost", session=session_id, detail="It was away.")
+    if odd == "\0":
+        assert [other.read("refused")["detail"].split(":")[0] for _ in range(2)] == [
+            "The message session_lost is malformed",
+            "The message hello is malformed",
+        ]
+        assert eventually(lambda: session().state == GatewayState.LOST)
+    else:
+        assert other.is_closed()  # it is no JSON
+    assert not [each for each in caplog.records if each.levelname in {"WARNING", "ERROR"}]
 
 
 def test_links_of_a_session_are_limited(program: Program, head: Head) -> None:

@@ -44,6 +44,21 @@ def test_a_terminal_opens_its_session_has_its_key_signed_and_ends_it(
     assert eventually(lambda: session().state == GatewayState.CLOSED)
 
 
+@pytest.mark.parametrize("first", ['{"rank": Infinity}', '{"rows": null}', "[]", '{"columns": 0}'])
+def test_a_malformed_first_message_is_refused(
+    gateway: GatewayThread,
+    head: Head,
+    attempt: Attempt,
+    first: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    opened = browser(gateway, shell_ticket(attempt))
+    opened.send(first)
+    assert json.loads(opened.recv(WAIT_S)) == {"error": "The browser's message is malformed."}
+    assert "malformed" not in caplog.text
+    assert "failed" not in caplog.text
+
+
 def test_only_the_unused_ticket_of_a_shell_opens_a_terminal(
     gateway: GatewayThread, head: Head, attempt: Attempt
 ) -> None:

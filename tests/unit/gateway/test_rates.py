@@ -78,7 +78,8 @@ def test_without_a_rate_nothing_waits_and_everything_is_counted(slept: list[floa
 
 def test_messages_of_a_session_are_read_at_a_rate_by_number_and_size(slept: list[float]) -> None:
     rate = int(SESSION_MESSAGES_PER_S)
-    large = json.dumps({"op": "link", "padding": "x" * 1024 * rate})
+    close = '{"op": "close"}'
+    large = json.dumps({"op": "close", "padding": "x" * 1024 * rate})
 
     async def read(texts: list[str]) -> int:
         async def connection() -> AsyncIterator[str]:
@@ -89,9 +90,9 @@ def test_messages_of_a_session_are_read_at_a_rate_by_number_and_size(slept: list
         stream = SessionStream(opened, 1, 1, Meter(), GatewayKind.ATTACH)
         return len([message async for message in stream.messages()])
 
-    assert asyncio.run(read(['{"op": "link"}'] * rate)) == rate
+    assert asyncio.run(read([close] * rate)) == rate
     assert slept == []
-    assert asyncio.run(read(['{"op": "link"}'] * (rate + 1))) == rate + 1
+    assert asyncio.run(read([close] * (rate + 1))) == rate + 1
     assert slept == [pytest.approx(1 / rate)]
     slept.clear()
     assert asyncio.run(read([large])) == 1

@@ -55,7 +55,7 @@ async def read_hello(reader: asyncio.StreamReader) -> dict[str, Any]:
         raise ChannelError("the other side does not speak the protocol of mesh proxies")
     try:
         hello = json.loads(await reader.readexactly(length))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ChannelError("the other side's hello is malformed") from error
     if not isinstance(hello, dict) or hello.get("version") != VERSION:
         raise ChannelError(f"the other side does not speak version {VERSION} of the protocol")

@@ -108,7 +108,9 @@ class Driver:
         if expected and _subject_of(writer) != expected:
             return "the certificate is that of another session"
         key = hello.get("key")
-        if not isinstance(key, str) or not isinstance(hello.get("received"), int):
+        kinds = (("key", str), ("received", int), ("options", dict))
+        is_sound = all(isinstance(hello.get(name, kind()), kind) for name, kind in kinds)
+        if not is_sound or not key or not key.isascii():
             return "the hello is malformed"
         if self.key and not hmac.compare_digest(key.encode(), self.key.encode()):
             return "the session belongs to another program"

@@ -32,7 +32,8 @@ def test_a_malformed_order_is_refused_alone() -> None:
     dial = b'{"op":"dial","session":1,"link":4,"generation":%s,"rank":%s,"token":"t"}'
     check_each(
         [
-            (dial % (b"1e999", b"0"), "dial_failed"),
+            (dial % (b"[1]", b"0"), "dial_failed"),
+            (dial % (b"1e999", b"0"), None),  # no JSON
             (dial % (b"1", b'"x"'), "dial_failed"),
             (b'{"op":"sign","id":3}', "refused"),
             (b"[" * 100_000, None),
