@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from jobs.ground import clock
@@ -24,9 +25,25 @@ def last_line_times(attempt: Attempt) -> dict[int, datetime]:
 def silent_ranks_of(
     attempt: Attempt, workers: Iterable[Worker], last: dict[int, datetime]
 ) -> frozenset[int]:
-    """Return the running ranks that are silent; one that never wrote, since the program began."""
+    """Return the running ranks that are silent; none before the program began, or after its end."""
     begun = attempt.run_started_at
     if attempt.ended_at is not None or begun is None:
         return frozenset()
     running = [row.rank for row in workers if row.status in _AT_WORK]
-    return silent_ranks({rank: last.get(rank, begun) for rank in running}, clock.now())
+    return silent_ranks({rank: last.get(rank) for rank in running}, begun, clock.now())
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A silent rank. `since`: its last line, or the begin of its program if it never wrote."""
+
+    rank: int
+    since: datetime
+
+
+def silences_of(attempt: Attempt) -> list[Silence]:
+    """Return the silent ranks of an attempt, by rank."""
+    last = last_line_times(attempt)
+    found = silent_ranks_of(attempt, attempt.workers.only("rank", "status"), last)
+    begun = attempt.run_started_at or attempt.created_at
+    return [Silence(rank, last.get(rank, begun)) for rank in sorted(found)]

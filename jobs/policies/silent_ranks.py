@@ -8,18 +8,33 @@ from statistics import median
 
 # Shorter silences are normal, such as a checkpoint that one rank writes.
 LEAST = timedelta(seconds=60)
-# How many times as long as the median of all ranks.
+# How many times as long as the median of the other ranks.
 _TIMES_THE_MEDIAN = 5
 
 
-def silent_ranks(last: Mapping[int, datetime], now: datetime) -> frozenset[int]:
-    """Return the ranks that have been silent much longer than most; `last`: when each wrote last.
+def silent_ranks(
+    last: Mapping[int, datetime | None], begun: datetime, now: datetime
+) -> frozenset[int]:
+    """Return the ranks that have been silent much longer than most others.
 
-    Where only some ranks write at all, as in programs that log on rank 0, none is an exception.
+    `last`: when each wrote last; None: never since `begun`. Where only some ranks write at all, as
+    in programs that log on rank 0, none is an exception.
     """
-    if not last:
+    if len(last) < 2:  # noqa: PLR2004 - there are no others
         return frozenset()
-    silences = {rank: max(timedelta(), now - at) for rank, at in last.items()}
-    usual_s = median(silence.total_seconds() for silence in silences.values())
-    bound = max(LEAST, timedelta(seconds=usual_s * _TIMES_THE_MEDIAN))
-    return frozenset(rank for rank, silence in silences.items() if silence > bound)
+    silences = {rank: max(timedelta(), now - (at or begun)) for rank, at in last.items()}
+    ordered = sorted(silences.values())
+    # Only the longer half can be silent: without one of these, the median is that without the last.
+    bound = _bound(ordered[:-1])
+    # Of two ranks one may write nothing by intention: a rank that never wrote counts as usual.
+    bound_of_mute = _bound(ordered)
+    return frozenset(
+        rank
+        for rank, silence in silences.items()
+        if silence > (bound_of_mute if last[rank] is None else bound)
+    )
+
+
+def _bound(silences: list[timedelta]) -> timedelta:
+    usual_s = median(silence.total_seconds() for silence in silences)
+    return max(LEAST, timedelta(seconds=usual_s * _TIMES_THE_MEDIAN))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Prefetch
 
 from jobs import models
 from jobs.ground import clock
+from jobs.logs.silence import Silence, silences_of
 from jobs.models import AttemptStage, Job, JobDependency, LogHead
 from jobs.permissions import Actor, job_for
 from jobs.policies.limits import should_warn, shown_minutes_s
@@ -40,6 +42,7 @@ class JobPage:
     jobs before it that have not been deleted; `parent_is_there`: whether its parent has not.
     `children`: the newest of all `child_count`. `time_left`: how long it may still run, where that
     is not long.
+    `silent`: the ranks that write nothing while the others do.
     """
 
     job: wire.JobDetail
@@ -50,6 +53,7 @@ class JobPage:
     child_count: int
     run: RunPosition
     time_left: str = ""
+    silent: Sequence[Silence] = ()
 
     @property
     def misses_dependencies(self) -> bool:
@@ -69,7 +73,16 @@ def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
         child_count=job.children.count(),
         run=run_position(actor, job),
         time_left=_time_left(row),
+        silent=_silent(job),
     )
+
+
+def _silent(job: Job) -> list[Silence]:
+    """Return the silent ranks of a running job; one of a single node has none."""
+    if job.status != JobStatus.RUNNING or job.num_hosts == 1:
+        return []
+    newest = models.Attempt.objects.select_related("log_head").newest_of(job.pk, JobStatus.RUNNING)
+    return silences_of(newest) if newest else []
 
 
 def job_now(actor: Actor, slug: str, job_id: int) -> wire.Job:

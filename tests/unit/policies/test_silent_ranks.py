@@ -11,9 +11,12 @@ from jobs.policies.silent_ranks import LEAST, silent_ranks
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 
-def silent(*ages_s: float) -> set[int]:
-    last = {rank: NOW - timedelta(seconds=age_s) for rank, age_s in enumerate(ages_s)}
-    return set(silent_ranks(last, NOW))
+def silent(*ages_s: float | None) -> set[int]:
+    last = {
+        rank: None if age_s is None else NOW - timedelta(seconds=age_s)
+        for rank, age_s in enumerate(ages_s)
+    }
+    return set(silent_ranks(last, NOW - timedelta(hours=1), NOW))
 
 
 @pytest.mark.parametrize(
@@ -25,8 +28,16 @@ def silent(*ages_s: float) -> set[int]:
         ((100, 110, 120, 100), set()),
         # Only rank 0 writes, as in many programs.
         ((1, 900, 900, 900), set()),
-        # Of two ranks none is the usual one.
-        ((1, 900), set()),
+        ((1, None, None, None), set()),
+        ((1, None), set()),
+        # A rank that has written is compared with the other one, also of two.
+        ((1, 900), {1}),
+        ((900, 1), {0}),
+        ((800, 900), set()),
+        # Half of them hang.
+        ((1, 1, 900, 900), {2, 3}),
+        # Most write, and one never did.
+        ((1, 1, None), {2}),
         ((900,), set()),
         ((), set()),
     ],

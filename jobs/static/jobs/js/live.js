@@ -5,6 +5,9 @@ import { morphParts, morphRows } from "./morph.js";
 import { Stream } from "./stream.js";
 
 const POLL_MS = 5000;
+// A page whose log reports changes is fetched so often besides: a hint may be lost, and a rank that
+// falls silent is no change.
+const RECHECK_MS = 30000;
 const SETTLE_MS = 150;
 const HIDDEN_MS = 20000;
 // A request without an answer for so long is given up.
@@ -18,6 +21,7 @@ let isAsking = false;
 // request under way may miss; 0: none.
 let changedAt = 0;
 let missedAt = 0;
+let shownAt = Date.now();
 // The user may be leaving this page by a form that deleted its object: the answer is the next
 // page, and a reload at once would prevent it.
 const LEAVING_MS = 2000;
@@ -86,6 +90,7 @@ async function load(url) {
     else {
       const parts = await response.text();
       if (place()?.dataset.live === url) morphParts(parts);
+      shownAt = Date.now();
       document.dispatchEvent(new Event("parts-shown"));
       report("live", false);
       if (isHealthy()) say("on", "Live");
@@ -142,9 +147,15 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
+// Whether it may be time to fetch the parts although nothing was reported.
+function isDue() {
+  if (isHealthy()) return false;
+  if (!("quiet" in place().dataset)) return true;
+  const isFinal = document.getElementById("job-head")?.dataset.final === "yes";
+  return !isFinal && Date.now() - shownAt >= RECHECK_MS;
+}
+
 setInterval(tellAge, 1000);
-setInterval(() => {
-  if (place() && !document.hidden && !isHealthy() && !("quiet" in place().dataset)) refresh();
-}, POLL_MS);
+setInterval(() => place() && !document.hidden && isDue() && refresh(), POLL_MS);
 
 connect();

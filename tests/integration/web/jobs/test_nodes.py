@@ -57,6 +57,26 @@ def test_the_rank_that_stopped_writing_is_marked_and_comes_first(viewer, project
     assert "Silent" not in rows[0] + rows[1] + rows[3]
 
 
+def header_of(viewer, attempt: Attempt) -> str:
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/live").content.decode()
+    head = re.search(r'<header id="job-head".*?</header>', html, re.DOTALL)
+    assert head is not None
+    return " ".join(re.sub("<.*?>", " ", head[0]).split())
+
+
+def test_the_header_names_the_rank_that_hangs_also_of_two(viewer, project):
+    attempt = attempt_of(project, JobKind.PLAIN)
+    wrote(attempt, r0=1, r1=185)
+    assert "Rank 1 silent for 3 min" in header_of(viewer, attempt)
+    assert "Silent" in rows_of(viewer, attempt)[1]
+
+
+def test_a_rank_that_writes_nothing_by_intention_is_not_named(viewer, project):
+    attempt = attempt_of(project, JobKind.PLAIN)
+    wrote(attempt, r0=1)
+    assert "silent" not in header_of(viewer, attempt)
+
+
 def test_a_rank_that_never_wrote_is_silent_since_the_program_began(viewer, project):
     attempt = attempt_of(project, JobKind.MONARCH, ranks=3)
     wrote(attempt, r0=5, r1=6)
