@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from jobs.lifecycle import move
 from jobs.models import Attempt
 from jobs.statuses import JobStatus
 from tests.browser.test_live import Runner, numbers
@@ -104,3 +105,20 @@ def test_an_address_that_names_no_line_or_not_in_order_harms_nothing(page, job, 
     page.locator("#log-state[data-state=live]").wait_for()
     expected = [f"1:{line}" for line in range(3, 8)] if end.endswith("L7-L3") else []
     assert targets(page) == expected
+
+
+def test_a_line_named_while_the_newest_are_awaited_leaves_the_page_live(page, project, ada):
+    job = make_job(project, status=JobStatus.RUNNING, submitted_by=ada, num_nodes=2)
+    runner = Runner(job, ranks=2)
+    runner.write(9)
+    page.goto(f"/rl/jobs/{job.pk}")
+    page.locator("#log-state[data-state=live]").wait_for()
+    page.route("**/logs?before=end*", lambda _: None)
+    with page.expect_request("**/logs?before=end*"):
+        page.locator("[data-rank='1']").click()
+    page.evaluate("location.hash = '#A1-L4'")
+    expect(number(page, 4)).to_be_in_viewport()
+    runner.write(1)
+    number(page, 20).wait_for(state="attached", timeout=10_000)
+    move(job, JobStatus.SUCCEEDED)
+    page.locator("#job-status").get_by_text("Succeeded").wait_for(timeout=10_000)

@@ -1,12 +1,12 @@
 // Keeps the parts inside [data-live] up to date. Hints come over one stream
 // (data-stream); without one, or while it is lost, the parts are fetched every few seconds.
 import { leaveRefused, report } from "./connection.js";
+import { say } from "./live_state.js";
 import { morphParts, morphRows } from "./morph.js";
 import { Stream } from "./stream.js";
 
 const POLL_MS = 5000;
-// A page whose log reports changes is fetched so often besides: a hint may be lost, and a rank that
-// falls silent is no change.
+// Besides, a page whose log reports changes: hints may be lost, and a rank's silence is no change.
 const RECHECK_MS = 30000;
 const SETTLE_MS = 150;
 const HIDDEN_MS = 20000;
@@ -31,18 +31,7 @@ function reload() {
   leaving ||= setTimeout(leaveRefused, LEAVING_MS);
 }
 
-function place() {
-  return document.querySelector("[data-live]");
-}
-
-function say(state, words) {
-  const sign = document.getElementById("live-state");
-  if (!sign || sign.textContent === words) return;
-  // A screen reader reads that the page is behind, not each second of it.
-  sign.setAttribute("aria-live", sign.dataset.state === state ? "off" : "polite");
-  sign.dataset.state = state;
-  sign.textContent = words;
-}
+const place = () => document.querySelector("[data-live]");
 
 function tellLost() {
   say("lost", "Connection lost, reconnecting");
@@ -112,9 +101,8 @@ export function refreshSoon() {
 }
 
 // The stream carries the rows or parts that changed. An answer under way may be older than they are.
-const show = (morphed) => (event) => {
-  if (!morphed(JSON.parse(event.data)) || isAsking) refreshSoon();
-};
+const show = (morphed) => (event) =>
+  (!morphed(JSON.parse(event.data)) || isAsking) && refreshSoon();
 
 const stream = new Stream(() => place().dataset.stream, {
   state(state) {
@@ -147,7 +135,7 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
-// Whether it may be time to fetch the parts although nothing was reported.
+// Whether to fetch the parts although nothing was reported.
 function isDue() {
   if (isHealthy()) return false;
   if (!("quiet" in place().dataset)) return true;

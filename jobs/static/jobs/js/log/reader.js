@@ -44,7 +44,6 @@ export class Reader {
     if (last !== this.view.last) return;
     this.view.extend(results, { attached: !next });
     if (next) return;
-    this.source.close();
     this.source.open(this.view.last);
   }
 
@@ -66,8 +65,8 @@ export class Reader {
     return { attempt, line };
   }
 
+  // The stream goes on until then: a reader who goes elsewhere meanwhile still has it.
   async #newest(isPast) {
-    this.source.close();
     const { results, previous } = await this.source.page({ before: "end", limit: PAGE });
     if (isPast()) return;
     this.view.replace(results, { attached: true, reachesStart: !previous });
