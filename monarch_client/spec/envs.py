@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from monarch_client.spec import shapes
 from monarch_client.spec.findings import Findings, SpecCode, name_of
 from monarch_client.spec.nodes import Entry, Node
-from monarch_client.spec.shapes import KeyName, Schema, Shape
+from monarch_client.spec.shapes import KeyName, Written
 
 _MOST_BYTES = 32 * 1024
 _SET_BY_RUNNER = ("SKYPILOT_SETUP_", "SKYPILOT_NODE_", "SKYPILOT_NUM_", "MPORTAL_")
@@ -17,17 +17,12 @@ _SET_BY_RUNNER_EXACTLY = ("SKYPILOT_TASK_ID",)
 
 
 @dataclass(frozen=True)
-class EnvValue(Shape):
-    """Text; numbers and yes/no are taken as they were written (`1.10` stays `1.10`)."""
-
-    takes: ClassVar[tuple[type, ...]] = (str, int, float, bool)
+class EnvValue(Written):
+    """The value of a variable."""
 
     @property
     def wants(self) -> str:
         return 'text (for an empty value write "")'
-
-    def schema(self) -> Schema:
-        return {"type": ["string", "number", "boolean"]}
 
     def _read(self, node: Node, path: str, findings: Findings) -> Any:
         if len(node.text.encode()) > _MOST_BYTES:

@@ -84,6 +84,23 @@ class Text(Shape):
 
 
 @dataclass(frozen=True)
+class Written(Shape):
+    """A text, a number or a flag, as it was written: `1.10` stays `1.10`."""
+
+    takes: ClassVar[tuple[type, ...]] = (str, int, float, bool)
+
+    @property
+    def wants(self) -> str:
+        return "text"
+
+    def schema(self) -> Schema:
+        return {"type": ["string", "number", "boolean"]}
+
+    def _read(self, node: Node, path: str, findings: Findings) -> Any:
+        return node.text
+
+
+@dataclass(frozen=True)
 class OneOf(Shape):
     """One of a few words, in any case; the normal form is as listed."""
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.from_yaml import has_odd_character
-from monarch_client.spec.shapes import Flag, KeyName, Listing, OneOf, Schema, Text
+from monarch_client.spec.shapes import Either, Flag, KeyName, Listing, OneOf, Schema, Text, Written
 from monarch_client.spec.shapes import Mapping as MappingShape
 from monarch_client.spec.tables import Key, Table
+from monarch_client.spec.yaml_text import in_one_line
 
 try:
     import re2
@@ -28,6 +29,8 @@ MOST_CHARACTERS = 16_000
 MOST_ITEMS = 1_000
 _LARGEST = 2**53
 _PATTERN_BYTES = 256 * 1024  # of a compiled pattern
+# What YAML itself takes for a whole number, and what else a form or a command may send.
+_WHOLE = re.compile(r"[-+]?[0-9](_?[0-9]){0,15}")
 _YES, _NO = {"true", "yes", "on", "1"}, {"false", "no", "off", "0", ""}
 
 _PARAMETER = Table(
@@ -35,8 +38,13 @@ _PARAMETER = Table(
         Key("type", f"One of {', '.join(TYPES)}.", OneOf(TYPES), INTEGER, default=STRING),
         Key("title", "The label of its field.", Text(most_bytes=200), "Nodes"),
         Key("about", "A sentence below its field.", Text(most_bytes=1000), "Machines of the job."),
-        Key("default", "Its value if none is given; without one it is required.", example=2),
-        Key("choices", "The values of a string.", Listing(Text(), least=1), ["bf16", "fp32"]),
+        Key(
+            "default",
+            "Its value if none is given; without one it is required.",
+            Either((Written(), Listing(Written(), most=MOST_ITEMS))),
+            2,
+        ),
+        Key("choices", "The values of a string.", Listing(Written(), least=1), ["bf16", "fp32"]),
         Key("minimum", "The least value of a number, or number of entries of a list.", example=1),
         Key("maximum", "The most, likewise.", example=64),
         Key("pattern", "What a string matches, of RE2.", Text(most_bytes=500), "[a-z]+"),
@@ -54,6 +62,14 @@ PARAMETERS = MappingShape(
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterValue:
+    """A value of a parameter's type, and its text as it was written: 3e-4, or 1_000."""
+
+    value: Any
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """One typed parameter of a template. `default`: None where a value is required."""
 
@@ -61,7 +77,7 @@ class Parameter:
     type: str = STRING
     title: str = ""
     about: str = ""
-    default: Any = None
+    default: ParameterValue | None = None
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
@@ -97,12 +113,12 @@ class Parameter:
             optional |= {bounds[0]: self.minimum, bounds[1]: self.maximum}
         kind: Schema = {"type": "array", "items": {"type": "string"}}
         kind = kind if self.type == LIST else {"type": self.type}
-        if not self.is_required:
+        if self.default is not None:
             # An empty default says that the parameter may be left out.
-            kind["default"] = self.default
+            kind["default"] = self.default.value
         return kind | {key: value for key, value in optional.items() if value not in (None, "", [])}
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: Any) -> ParameterValue:
         """Return `value`, or the text of a form or command, as a value of the type.
 
         ValueError: the sentence that says what it must be.
@@ -110,7 +126,8 @@ class Parameter:
         found = _READERS[self.type](self, value)
         if found is None or not self._is_within(found):
             raise ValueError(f"{self.name} must be {self._wants()}.")
-        return found
+        is_written = isinstance(value, str) and self.type in {INTEGER, NUMBER}
+        return ParameterValue(found, value.strip() if is_written else _text_of(found))
 
     def _wants(self) -> str:
         if self.type == STRING and self.choices:
@@ -136,14 +153,19 @@ def parameters_in(values: Mapping[str, Any], findings: Findings) -> tuple[Parame
     found = []
     for name, content in values.items():
         path = join("parameters", name)
-        fields = content if isinstance(content, dict) else {}
+        fields = dict(content) if isinstance(content, dict) else {}
+        default = fields.pop("default", None)
         parameter = Parameter(
             **{**fields, "name": name, "choices": tuple(fields.get("choices") or ())}
         )
-        if problem := _complaint(parameter):
+        problem = _complaint(parameter)
+        try:
+            if default is not None and not problem:
+                parameter = replace(parameter, default=parameter.read(default))
+        except ValueError as error:
+            problem = f"its default does not fit: {error}"
+        if problem:
             findings.add(path, SpecCode.BAD_VALUE, f"{path}: {problem}")
-        elif parameter.default is not None:
-            parameter = replace(parameter, default=parameter.read(parameter.default))
         found.append(parameter)
     return tuple(found)
 
@@ -159,7 +181,11 @@ def _complaint(parameter: Parameter) -> str:
     for name in ("choices", "pattern", "multiline"):
         if getattr(parameter, name) and parameter.type != STRING:
             return f"{name} is for type string."
-    return _complaint_of_values(parameter)
+    try:
+        _compiled(parameter.pattern)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 @lru_cache(maxsize=256)
@@ -181,19 +207,6 @@ def _compiled(pattern: str) -> Any:
         raise ValueError(f"pattern is not a regular expression of RE2: {reason}.") from None
 
 
-def _complaint_of_values(parameter: Parameter) -> str:
-    try:
-        _compiled(parameter.pattern)
-    except ValueError as error:
-        return str(error)
-    try:
-        if parameter.default is not None:
-            parameter.read(parameter.default)
-    except ValueError as error:
-        return f"its default does not fit: {error}"
-    return ""
-
-
 def _text(_: Parameter, value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -202,7 +215,7 @@ def _text(_: Parameter, value: Any) -> str | None:
 
 
 def _integer(_: Parameter, value: Any) -> int | None:
-    if isinstance(value, str) and re.fullmatch(r"\s*[-+]?[0-9]{1,16}\s*", value):
+    if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
         value = int(value)
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return value if is_whole and abs(value) <= _LARGEST else None
@@ -239,6 +252,12 @@ def _listed(parameter: Parameter, value: Any) -> list[str] | None:
 
 def _number(value: float) -> str:
     return f"{value:.15g}"
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return value if isinstance(value, str) else in_one_line(value)
 
 
 _READERS: dict[str, Callable[[Parameter, Any], Any]] = {

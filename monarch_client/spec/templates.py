@@ -6,27 +6,28 @@ A template is a YAML text of two parts, separated by a line of ---: a header wit
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.documents import documents_in
 from monarch_client.spec.findings import Findings, SpecCode, nearest
-from monarch_client.spec.from_yaml import read_yaml, refuse_odd_characters
+from monarch_client.spec.from_yaml import read_yaml
 from monarch_client.spec.job_spec import JobSpec
 from monarch_client.spec.shapes import Schema, Text
 from monarch_client.spec.tables import Key, Table
-from monarch_client.spec.template_parameters import PARAMETERS, Parameter, parameters_in
+from monarch_client.spec.template_bodies import filled, placeholders
+from monarch_client.spec.template_parameters import (
+    PARAMETERS,
+    Parameter,
+    ParameterValue,
+    parameters_in,
+)
 
 NAME = r"[a-z][a-z0-9-]{0,59}"
 _MARK = re.compile(r"^---[ \t]*\n", re.MULTILINE)
-_PLACEHOLDER = re.compile(r"\$\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _HEADER = Table(
     (
@@ -92,19 +93,19 @@ class JobTemplate:
             "additionalProperties": False,
         } | ({"required": required} if required else {})
 
-    def values_of(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a value of each parameter, typed. InvalidSpecErrors names all that do not fit."""
+    def values_of(self, given: Mapping[str, Any]) -> dict[str, ParameterValue]:
+        """Return a value of each parameter. InvalidSpecErrors names all that do not fit."""
         known = [each.name for each in self.parameters]
         errors = [_unknown(name, known) for name in given if name not in known]
-        values: dict[str, Any] = {}
+        values: dict[str, ParameterValue] = {}
         for each in self.parameters:
             value = given.get(each.name)
-            if value is None or (value == "" and each.type != "string"):
-                value = each.default
+            is_given = value is not None and (value != "" or each.type == "string")
             try:
-                if value is None or (value == "" and each.is_required):
+                found = each.read(value) if is_given else each.default
+                if found is None or (value == "" and each.is_required):
                     raise ValueError(f"{each.name} is missing: {each.about or each.title}".strip())
-                values[each.name] = each.read(value)
+                values[each.name] = found
             except ValueError as error:
                 path, code = f"values.{each.name}", SpecCode.BAD_VALUE.value
                 errors.append(SpecError(path, None, code, str(error)))
@@ -115,29 +116,22 @@ class JobTemplate:
     def filled_in(self, given: Mapping[str, Any]) -> str:
         """Return the specification with the values in place. InvalidSpecErrors as `values_of`."""
         values = self.values_of(given)
-        return _filled(self.body, _scalars(self.body, self.lines_before), values)
+        return filled(self.body, values, self.lines_before)
 
     def _check(self) -> None:
         """Raise InvalidSpecErrors for unknown placeholders, and for an invalid specification."""
         known = [each.name for each in self.parameters]
-        errors = [
-            SpecError("", line, SpecCode.UNKNOWN_KEY.value, message)
-            for line, message in self._unknown_placeholders(known)
-        ]
-        if not errors:
-            _scalars(self.body, self.lines_before)
-            if not any(each.is_required for each in self.parameters):
-                errors = [*self._errors_of_defaults()]
+        errors = []
+        for name, line in placeholders(self.body, self.lines_before):
+            if name not in known:
+                guess = nearest(name, known)
+                hint = f" Did you mean {guess}?" if guess else ""
+                message = f"There is no parameter {name}.{hint}"
+                errors.append(SpecError("", line, SpecCode.UNKNOWN_KEY.value, message))
+        if not errors and not any(each.is_required for each in self.parameters):
+            errors = [*self._errors_of_defaults()]
         if errors:
             raise InvalidSpecErrors(errors)
-
-    def _unknown_placeholders(self, known: list[str]) -> Iterator[tuple[int, str]]:
-        for number, line in enumerate(self.body.split("\n"), start=self.lines_before + 1):
-            for found in _PLACEHOLDER.finditer(line):
-                if found[1] not in known and not line.lstrip().startswith("#"):
-                    guess = nearest(found[1], known)
-                    hint = f" Did you mean {guess}?" if guess else ""
-                    yield number, f"There is no parameter {found[1]}.{hint}"
 
     def _errors_of_defaults(self) -> Iterator[SpecError]:
         """Yield the errors of the specification that the defaults make."""
@@ -168,63 +162,6 @@ def _parts(text: str, findings: Findings) -> tuple[str, int, str]:
     # Blank lines in place of a first --- keep the line numbers.
     header = "\n" * text.count("\n", 0, start) + text[start : mark.start()]
     return header, text.count("\n", 0, mark.end()), text[mark.end() :]
-
-
-def _scalars(text: str, lines_before: int) -> list[yaml.ScalarEvent]:
-    """Return the scalars of `text` with placeholders. InvalidSpecErrors: it is not valid YAML."""
-    refuse_odd_characters("\n" * lines_before + text, Findings())
-    try:
-        return [
-            event
-            for event in yaml.parse(text, Loader=_Loader)
-            if isinstance(event, yaml.ScalarEvent) and _PLACEHOLDER.search(event.value)
-        ]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = lines_before + mark.line + 1 if mark else None
-        problem = getattr(error, "problem", None) or "it cannot be read"
-        message = f"This is not valid YAML: {problem}."
-        found = SpecError("", line, SpecCode.YAML_SYNTAX.value, message)
-        raise InvalidSpecErrors([found]) from error
-
-
-def _filled(text: str, scalars: list[yaml.ScalarEvent], values: Mapping[str, Any]) -> str:
-    """Return `text` with the placeholders in `scalars` replaced; comments stay as they are."""
-    pieces, end = [], 0
-    for event in scalars:
-        marks: Any = event  # the stubs of PyYAML know no marks
-        start, stop = marks.start_mark.index, marks.end_mark.index
-        pieces += [text[end:start], _scalar(event, text[start:stop], values)]
-        end = stop
-    return "".join([*pieces, text[end:]])
-
-
-def _scalar(event: yaml.ScalarEvent, raw: str, values: Mapping[str, Any]) -> str:
-    """Return one scalar with its values.
-
-    A placeholder alone becomes a value of its type, and nothing if it is empty; in quotes it
-    becomes text, unless it is a list.
-    """
-    whole = _PLACEHOLDER.fullmatch(event.value.strip())
-    if event.style in {"|", ">"}:
-        return "\n".join(_line_of_block(line, values) for line in raw.split("\n"))
-    if whole and (not event.style or isinstance(values[whole[1]], list)):
-        value = values[whole[1]]
-        return json.dumps(None if value == "" else value, ensure_ascii=False)
-    made = _PLACEHOLDER.sub(lambda found: _text_of(values[found[1]]), event.value)
-    return json.dumps(made, ensure_ascii=False)
-
-
-def _line_of_block(line: str, values: Mapping[str, Any]) -> str:
-    """Return a line of a block with its values; further lines of a value are as deep as it."""
-    deep = "\n" + line[: len(line) - len(line.lstrip(" "))]
-    return _PLACEHOLDER.sub(lambda found: _text_of(values[found[1]]).replace("\n", deep), line)
-
-
-def _text_of(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(value)
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _unknown(name: str, known: list[str]) -> SpecError:

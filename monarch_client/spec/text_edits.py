@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
+
+from monarch_client.spec.yaml_text import in_one_line
 
 # libyaml reads the same language ten times as fast; every wheel of PyYAML brings it.
 YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -87,7 +88,7 @@ def _entry(keys: Sequence[str], value: Any) -> str:
 
 
 def _value(keys: Sequence[str], value: Any) -> str:
-    """Return `value` below `keys` as JSON, which is YAML."""
+    """Return `value` below `keys` in one line."""
     for key in reversed(keys):
         value = {key: value}
-    return json.dumps(value)
+    return in_one_line(value)

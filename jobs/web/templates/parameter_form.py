@@ -23,8 +23,12 @@ class ParameterForm(forms.Form):
             self.fields[name] = _field_of(name, field, is_required=is_required)
 
     def values(self) -> dict[str, Any]:
-        """Return what was typed, by the names of parameters."""
-        return {name: self.cleaned_data[name] for name in self.fields if name in self.cleaned_data}
+        """Return what was typed, by the names of parameters.
+
+        Defaults are left to the template, which has them as they were written.
+        """
+        typed = {*self.changed_data, *(name for name, each in self.fields.items() if each.required)}
+        return {name: value for name, value in self.cleaned_data.items() if name in typed}
 
     def show_errors(self, errors: list[dict[str, Any]]) -> None:
         """Show the errors of an action at their fields, and the others above."""
@@ -51,7 +55,10 @@ def _number(field: Field, common: dict[str, Any]) -> forms.Field:
     attributes |= {
         html: field[key] for html, key in (("min", "minimum"), ("max", "maximum")) if key in field
     }
-    return forms.CharField(**common, widget=forms.NumberInput(attributes))
+    # As a text it equals what an unchanged field sends.
+    initial = str(field["default"]) if "default" in field else None
+    more = {"initial": initial, "widget": forms.NumberInput(attributes)}
+    return forms.CharField(**{**common, **more})
 
 
 def _text(field: Field, common: dict[str, Any]) -> forms.Field:

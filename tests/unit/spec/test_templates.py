@@ -6,6 +6,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec import JobSpec
@@ -56,10 +59,10 @@ def messages(source: str) -> list[tuple[int | None, str]]:
 def test_values_are_set_by_their_types_and_comments_stay():
     text = filled(nodes="4", lr="3e-4", script="first\n  second: 'x'", seeds="1, 2")
     assert text.startswith("# Comments stay, and so does ${{ nodes }} in them.\n")
-    assert 'name: "train-4"  # how many\nnum_nodes: 4\nworkdir: null\n' in text
+    assert 'name: "train-4"  # how many\nnum_nodes: 4\nenvs:\n' in text
     spec = JobSpec.parse(text)
     assert (spec.num_nodes, spec.workdir) == (4, None)
-    assert spec.envs == {"LR": "0.0003", "DEBUG": "false"}
+    assert spec.envs == {"LR": "3e-4", "DEBUG": "false"}
     assert spec.run == "set -e\n  first\n    second: 'x'\necho bf16\n"
     assert spec.portal.array == {"seed": ["1", "2"]}
 
@@ -75,6 +78,137 @@ def test_a_value_can_not_change_the_structure_of_the_specification():
     check_each(
         ["./a\nportal: {priority: 90}", './"x', "./x: y # z", "./a\n\n  b", "./${{ nodes }}"], check
     )
+
+
+EVERYWHERE = """\
+name: t
+parameters:
+  a: {}
+---
+run: |  # kept
+  before
+    ${{ a }}
+  after
+
+setup: >2-
+   folded ${{ a }}
+   # of the block
+envs:
+  PLAIN: ${{ a }} and more
+  QUOTED: "${{ a }}"
+  SINGLE: 'x ${{ a }}'
+  FIRST: &first ${{ a }}
+  SECOND: *first
+list:
+- - ${{ a }}
+  - |+
+    x${{ a }}
+
+- {in flow: "${{ a }}"}
+"${{ a }}": key
+"""
+LINE_ENDS = ["\u2028", "\u2029", "\x85", "\r"]
+ODD = [*LINE_ENDS, *"\ufeff\xa0\U0001f389\t\n #:-|'\"\\{}[]&*!%@`a", "${{ a }}", "---", "..."]
+
+
+@given(st.lists(st.sampled_from(ODD), min_size=1, max_size=12).map("".join))
+@example("  leading")
+@example("\t")
+@example("x" * 1_100)
+def test_a_value_stays_a_value_wherever_the_template_has_it(value):
+    template = JobTemplate.read(EVERYWHERE)
+    try:
+        text = template.filled_in({"a": value})
+    except InvalidSpecErrors as error:
+        # YAML takes no longer keys, and no parser a key that is only a control character.
+        assert len(value) > 1_000, error.errors
+        return
+    value = value.replace("\r\n", "\n")
+    deep = value.replace("\n", "\n  ")
+    folded = value.replace("\n", "\n ")
+    expected = {
+        "run": f"before\n  {deep}\nafter\n",
+        "setup": f" folded {folded}\n # of the block",
+        "envs": {
+            "PLAIN": f"{value} and more",
+            "QUOTED": value,
+            "SINGLE": f"x {value}",
+            "FIRST": value,
+            "SECOND": value,
+        },
+        "list": [[value, f"x{value}\n\n"], {"in flow": value}],
+        value: "key",
+    }
+    for loader in (yaml.SafeLoader, yaml.CSafeLoader):
+        assert yaml.load(text, Loader=loader) == expected
+    assert "# kept" in text
+
+
+def test_a_comment_below_a_block_does_not_become_a_line_of_it():
+    source = "name: t\nparameters:\n  a: {}\n---\nrun: |\n      ${{ a }}\n    # below\nname: x\n"
+    text = JobTemplate.parse(source).filled_in({"a": "one\ntwo"})
+    assert text == 'run: "one\\ntwo\\n"\n    # below\nname: x\n'
+
+
+def test_an_empty_value_leaves_its_entry_out_and_what_holds_nothing_else():
+    header = 'name: t\nparameters:\n  a: {default: ""}\n  b: {default: x}\n---\n'
+    cases = [
+        ("run: x\nworkdir: ${{ a }}  # where\n", "run: x\n"),
+        ("resources:\n  cpus: ${{ a }}\n  memory: ${{a}}\nrun: x\n", "run: x\n"),
+        (
+            "resources:\n  any_of:\n  - cpus: 4\n    infra: ${{ a }}\nrun: x\n",
+            "resources:\n  any_of:\n  - cpus: 4\nrun: x\n",
+        ),
+        ("envs: &all\n  A: ${{ a }}\nrun: ${{ b }}\n", 'envs: &all\nrun: "x"\n'),
+        ("run: x\nsetup: &s ${{ a }}\nname: *s\n", "run: x\nsetup: &s null\nname: *s\n"),
+        ("workdir: ${{ a }}\nrun: x\n---\nsetup: ${{ a }}\nrun: y\n", "run: x\n---\nrun: y\n"),
+    ]
+    check_each(cases, lambda body, text: _is(JobTemplate.read(header + body).filled_in({}), text))
+
+
+def _is(found: str, expected: str) -> None:
+    assert found == expected
+
+
+def test_numbers_and_choices_stay_as_they_were_written():
+    parameters = """\
+name: t
+parameters:
+  python: {default: 3.10}
+  either: {choices: [3.10, 3.11, yes], default: 3.10}
+  count: {type: integer, default: 1_000}
+  rate: {type: number, default: 1.0e+3}
+  small: {type: number, default: 3e-4}
+  list: {type: list, default: [1.10, 1_0]}
+---
+run: x
+"""
+    names = ("python", "either", "count", "rate", "small", "list")
+    body = "".join(f"{each}: ${{{{ {each} }}}}\n{each}_: '${{{{ {each} }}}}'\n" for each in names)
+    text = JobTemplate.read(parameters + body).filled_in({})
+    assert (
+        text
+        == """\
+run: x
+python: "3.10"
+python_: "3.10"
+either: "3.10"
+either_: "3.10"
+count: 1_000
+count_: "1_000"
+rate: 1.0e+3
+rate_: "1.0e+3"
+small: 0.0003
+small_: "3e-4"
+list: ["1.10", "1_0"]
+list_: ["1.10", "1_0"]
+"""
+    )
+
+
+def test_a_comment_of_the_script_is_no_comment_of_the_template():
+    source = "name: t\nparameters:\n  a: {}\n---\n# ${{ b }}\nrun: |\n  # ${{ b }}\n  echo\n"
+    assert messages(source) == [(7, "There is no parameter b.")]
 
 
 def test_values_that_do_not_fit_are_reported_together():
@@ -156,7 +290,7 @@ def test_a_body_that_yaml_does_not_read_is_refused_whatever_its_parameters():
 def test_a_default_has_the_type_of_its_parameter():
     parameters = "  a: {type: list, default: [1, 2]}\n  b: {type: boolean, default: 'no'}\n"
     template = JobTemplate.parse(f"name: t\nparameters:\n{parameters}---\nrun: echo ${{{{ b }}}}\n")
-    assert [each.default for each in template.parameters] == [["1", "2"], False]
+    assert [each.default.value for each in template.parameters] == [["1", "2"], False]
 
 
 @pytest.mark.timeout(20)

@@ -43,6 +43,14 @@ def test_a_filled_template_opens_in_the_editor(project, member):
     assert "# A comment of the template.\nname: grid\nnum_nodes: 5\n" in page
 
 
+def test_a_default_that_the_form_did_not_change_stays_as_it_was_written(project, member):
+    source = TEMPLATE.replace("type: integer, title: Nodes", "type: number").replace("2}", "2.0}")
+    source = source.replace("nodes: ${{", "nodes: 2\nenvs:\n  A: ${{")
+    make_template(project, source=source.replace("2.0", "2.00"))
+    answer = member.post(PAGE, {"p-nodes": "2.0", "p-word": "hi", "as_yaml": "1"})
+    assert "A: 2.00\n" in answer.content.decode()
+
+
 def test_a_template_is_saved_changed_and_deleted_in_pages(project, maintainer):
     for number, source in enumerate((TEMPLATE, TEMPLATE + "# Changed.\n"), start=1):
         answer = maintainer.post("/rl/new-template", {"source": source})
