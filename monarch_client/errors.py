@@ -7,6 +7,7 @@ ClientError
 ├── NotSignedInError           not_signed_in
 ├── UnreachableError           unreachable
 │   └── UnprovedPortalError    unproved_portal     another program may answer at its address
+├── UnknownNameError           not_found           an object that a command names
 ├── UnexpectedAnswerError      unexpected_answer   not a portal, or one of another version
 └── RefusedError               the portal's own code
     ├── InvalidValueError      any code with status 400 or 422
@@ -117,6 +118,12 @@ class UnexpectedAnswerError(ClientError):
     """The answer is not that of a portal of this version."""
 
     code = "unexpected_answer"
+
+
+class UnknownNameError(ClientError):
+    """The portal has no object of this name or number."""
+
+    code = "not_found"
 
 
 class RefusedError(ClientError):

@@ -63,7 +63,12 @@ def token() -> None:
 @pass_session
 def token_ls(session: Session, output: Output) -> None:
     """List your valid tokens."""
-    output.rows(session.client.tokens(), TOKEN_COLUMNS, least=("LAST USED", "RIGHTS"))
+    output.rows(
+        session.client.tokens(),
+        TOKEN_COLUMNS,
+        least=("LAST USED", "RIGHTS"),
+        empty="No tokens. To create one: mportal token create NAME",
+    )
 
 
 @token.command("create")

@@ -114,7 +114,12 @@ def slurm(session: Session, /, name: str, key: Path, port: int, **fields: str) -
 def cloud_list(session: Session, output: Output) -> None:
     """List stored credentials without their content."""
     rows: list[CloudEntry] = session.client.clouds()
-    output.rows(rows, ENTRY_COLUMNS, key="name")
+    output.rows(
+        rows,
+        ENTRY_COLUMNS,
+        key="name",
+        empty="No credentials are stored. To add some: mportal admin cloud add -h",
+    )
 
 
 @cloud.command("check")
@@ -122,7 +127,7 @@ def cloud_list(session: Session, output: Output) -> None:
 @pass_session
 def cloud_check(session: Session, output: Output) -> None:
     """Check which clouds SkyPilot can use, and why not others."""
-    output.rows(_checked(session), STATE_COLUMNS, key="name")
+    output.rows(_checked(session), STATE_COLUMNS, key="name", empty="SkyPilot knows no clouds.")
 
 
 @cloud.command("remove")

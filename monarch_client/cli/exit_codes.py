@@ -11,6 +11,7 @@ from monarch_client.errors import (
     InvalidSpecErrors,
     InvalidValueError,
     MissingError,
+    UnknownNameError,
 )
 from monarch_client.rest.config import NoProjectError
 
@@ -34,6 +35,7 @@ _WRONG = (
     MissingError,
     NoProjectError,
     UnknownJobError,
+    UnknownNameError,
 )
 
 

@@ -53,4 +53,9 @@ def sessions(
         return
     found = session.client.gateway_sessions(slug, job_id)
     rows = [row for row in found if is_all or row.ended_at is None]
-    output.rows(rows, COLUMNS, least=("SENT MB", "RECEIVED MB", "REASON", "FROM"))
+    if is_all:
+        empty = f"No sessions: nothing has attached to job {job_id}."
+    else:
+        empty = "No sessions. To open a shell: mportal ssh JOB. Ended sessions: --all"
+    least = ("SENT MB", "RECEIVED MB", "REASON", "FROM")
+    output.rows(rows, COLUMNS, least=least, empty=empty)

@@ -18,7 +18,7 @@ from monarch_client.cli.output import Output, age, dollars, duration, local_time
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say
-from monarch_client.errors import UnreachableError
+from monarch_client.errors import UnknownNameError, UnreachableError
 from monarch_client.runner.vocabulary.worker_states import LOST
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ COLUMNS: dict[str, Callable[[Job], str]] = {
 
 
 # Left out first on a narrow terminal.
-_LEAST = ("GPU USE", "COST", "USER", "AGE", "NODES")
+_LEAST = ("GPU USE", "COST", "USER", "AGE", "NODES", "DURATION")
 
 
 def _columns(jobs: list[Job]) -> dict[str, Callable[[Job], str]]:
-    """Return the columns; GPU use and cost only if one of the jobs has them."""
+    """Return the columns; GPU use, duration and cost only if one of the jobs has them."""
     has_use = any(job.gpu_use is not None for job in jobs)
     has_cost = any(job.usd is not None for job in jobs)
     columns = {}
@@ -64,9 +64,18 @@ def _columns(jobs: list[Job]) -> dict[str, Callable[[Job], str]]:
         columns[name] = show
         if name == "NODES" and has_use:
             columns["GPU USE"] = lambda job: gpu_use_text(job.gpu_use)
+        if name == "AGE" and any(map(_duration, jobs)):
+            columns["DURATION"] = _duration
         if name == "AGE" and has_cost:
             columns["COST"] = lambda job: dollars(job.usd)
     return columns
+
+
+def _duration(job: Job) -> str:
+    """Return how long the job has run; empty while it waits."""
+    if job.started_at is None or job.status == "QUEUED":
+        return ""
+    return age(job.started_at, job.ended_at)
 
 
 def gpu_use_text(use: GpuUse | None) -> str:
@@ -159,12 +168,20 @@ def ps(
         filters = {**view_filters(session, slug, view), **{k: v for k, v in filters.items() if v}}
     if not watch:
         jobs = session.client.jobs(slug, **filters).results
-        output.rows(jobs, _columns(jobs), least=_LEAST)
+        output.rows(jobs, _columns(jobs), least=_LEAST, empty=_no_jobs(slug, filters))
         return
     if output != Output():
         raise click.UsageError("--watch prints a table: omit -o and -q.")
     with suppress(KeyboardInterrupt):
         _watch(session.client, slug, filters)
+
+
+def _no_jobs(project: str, filters: dict[str, Any]) -> str:
+    """Return the remark for a list without jobs."""
+    is_narrowed = any(value for name, value in filters.items() if name != "limit")
+    if is_narrowed:
+        return f"No such jobs in project {project}. All: mportal ps"
+    return f"No jobs in project {project}. To submit one: mportal submit -f job.yaml"
 
 
 def _watch(client: rest.PortalClient, project: str, filters: dict[str, Any]) -> None:
@@ -182,7 +199,7 @@ def _watch(client: rest.PortalClient, project: str, filters: dict[str, Any]) -> 
             rows = [[show(job) for show in columns.values()] for job in jobs]
             if rows != shown:
                 click.clear()
-                print_table(list(columns), rows, least=_LEAST)
+                Output().rows(jobs, columns, least=_LEAST, empty=_no_jobs(project, filters))
             shown = rows
         client.connection.sleep(WATCH_S)
 
@@ -191,7 +208,7 @@ def view_filters(session: Session, project: str, name: str) -> dict[str, Any]:
     """Return the filters of the saved view `name`; a private view hides shared ones."""
     found = [view for view in session.client.views(project) if view.name == name]
     if not found:
-        raise click.UsageError(f"There is no view {name!r}; `mportal view list` shows them.")
+        raise UnknownNameError(f"There is no view {name!r}; `mportal view list` shows them.")
     own = [view for view in found if not view.is_shared] or found
     filters: dict[str, Any] = dict(parse_qsl(own[0].query))
     filters["status"] = tuple(filters.get("status", "").split(","))
@@ -253,6 +270,7 @@ def _show_job(job: Job, attempts: list[Attempt], most_workers: int) -> None:
         "Nodes": f"{job.machines} on {job.backend}",
         "GPU use": _gpu_facts(job),
         "Cost": dollars(job.usd),
+        "Duration": _duration(job),
         "Submitted": f"{age(job.created_at)} ago by {job.submitted_by}",
         "Rerun of": str(job.rerun_of or ""),
         "Parent": str(job.parent or ""),

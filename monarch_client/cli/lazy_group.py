@@ -24,6 +24,8 @@ class LazyGroup(click.Group):
     """
 
     sections: ClassVar[Mapping[str, Mapping[str, tuple[str, str]]]] = {}
+    # The commands of other programs, and the command here that does the same.
+    synonyms: ClassVar[Mapping[str, str]] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which users need them, not alphabetically."""
@@ -45,7 +47,8 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx))
+            same = self.synonyms.get(args[0])
+            close = [same] if same else difflib.get_close_matches(args[0], self.list_commands(ctx))
             if close:
                 error.message += f" Did you mean {' or '.join(close)}?"
             raise

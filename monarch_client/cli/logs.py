@@ -14,6 +14,7 @@ from monarch_client.cli.log_search import Search, SearchRequest, search_options
 from monarch_client.cli.options import job_argument, project_option
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, tell
+from monarch_client.errors import UnknownNameError
 from monarch_client.runner.vocabulary.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -88,13 +89,13 @@ def _check(client: rest.PortalClient, job: Job, choice: dict[str, Any]) -> None:
     rank, attempt = choice["rank"], choice["attempt"]
     if rank is not None and rank >= job.num_nodes:
         ranks = f"0 to {job.num_nodes - 1}" if job.num_nodes > 1 else "0 alone"
-        raise click.BadParameter(f"Job {job.id} has no rank {rank}, but {ranks}.")
+        raise UnknownNameError(f"Job {job.id} has no rank {rank}, but {ranks}.")
     if attempt is None:
         return
     numbers = sorted(each.number for each in client.attempts(job.project, job.id, workers="none"))
     if attempt not in numbers:
         there = ", ".join(map(str, numbers))
-        raise click.BadParameter(
+        raise UnknownNameError(
             f"Job {job.id} has no attempt {attempt}; "
             + (f"there is: {there}." if numbers else f"none has begun, it is {job.status_label}.")
         )

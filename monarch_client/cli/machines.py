@@ -67,7 +67,14 @@ def clusters(
     if context.invoked_subcommand is None:
         slug = None if is_all else session.project(project)
         found = session.client.clusters(slug)
-        output.rows(found, COLUMNS, key="name", least=("SO FAR", "SINCE", "WHERE"))
+        output.rows(
+            found,
+            COLUMNS,
+            key="name",
+            least=("SO FAR", "SINCE", "WHERE"),
+            empty="No clusters"
+            + ("." if is_all else f" in project {slug}. Those of all your projects: -a"),
+        )
 
 
 @clusters.command("extend")

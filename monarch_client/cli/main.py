@@ -102,6 +102,23 @@ class PortalGroup(LazyGroup):
         },
     }
 
+    # Of SkyPilot, Ray, Slurm, Kubernetes, Docker, and plain words.
+    synonyms: ClassVar = {
+        **dict.fromkeys(("stop", "kill", "scancel", "abort"), "cancel"),
+        **dict.fromkeys(("list", "ls", "jobs", "squeue", "status"), "ps"),
+        **dict.fromkeys(("launch", "sbatch", "apply", "create", "start"), "submit"),
+        **dict.fromkeys(("srun", "exec"), "run"),
+        **dict.fromkeys(("show", "describe", "inspect", "info"), "get"),
+        **dict.fromkeys(("log", "tail"), "logs"),
+        **dict.fromkeys(("shell", "terminal"), "ssh"),
+        **dict.fromkeys(("down", "nodes", "machines", "sinfo"), "clusters"),
+        **dict.fromkeys(("rm", "remove"), "delete"),
+        **dict.fromkeys(("pause", "suspend"), "hold"),
+        **dict.fromkeys(("resume", "unhold"), "release"),
+        **dict.fromkeys(("retry", "resubmit", "requeue"), "rerun"),
+        **dict.fromkeys(("cost", "costs"), "usage"),
+    }
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
         try:

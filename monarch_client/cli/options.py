@@ -11,6 +11,7 @@ import click
 from monarch_client.cli import completion
 from monarch_client.cli.session import Session
 from monarch_client.cli.terminal import without_tokens
+from monarch_client.errors import UnknownNameError
 from monarch_client.rest.job_names import find_job, is_number
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,7 +82,8 @@ def job_numbers(
 ) -> tuple[str | None, list[int]]:
     """Return the numbers of the jobs that a user named, and their project.
 
-    Numbers alone need no request. BadParameter: a name that no job has, or jobs of two projects.
+    Numbers alone need no request. UnknownNameError: a name that no job has. BadParameter: jobs of
+    two projects.
     """
     if all(is_number(text) for text in texts):
         return project, [int(text) for text in texts]
@@ -89,10 +91,9 @@ def job_numbers(
     found = [find_job(session.client, name, project or session.config.project) for name in names]
     for job in found:
         if job.number is None:
-            raise click.BadParameter(
+            raise UnknownNameError(
                 f"Project {job.project} has no job named {job.name!r}. "
-                f"See: mportal ps --project {job.project}",
-                param_hint="JOB",
+                f"See: mportal ps --project {job.project}"
             )
     projects = {job.project for job in found}
     if len(projects) > 1:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from monarch_client.cli.tables import print_table
-from monarch_client.cli.terminal import acts_on_terminals, for_programs, say
+from monarch_client.cli.terminal import acts_on_terminals, for_programs, say, tell
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,14 +41,18 @@ class Output:
         *,
         key: str = "id",
         least: Sequence[str] = (),
+        empty: str = "There is nothing to list.",
     ) -> None:
         """Print a list of dataclasses; `key` is the attribute that --quiet prints.
 
-        `least`: the columns to leave out first on a narrow terminal.
+        `least`: the columns to leave out first on a narrow terminal. `empty`: the remark for
+        people that replaces a table without rows, and says what to do.
         """
         if self.quiet:
             for row in rows:
                 say(str(getattr(row, key)))
+        elif self.form == "table" and not rows:
+            tell(empty)
         elif self.form == "table":
             cells = [[show(row) for show in columns.values()] for row in rows]
             print_table(list(columns), cells, least=least)

@@ -39,38 +39,41 @@ def overview(session: Session, *, project: str | None, is_all: bool, output: Out
 def _show(found: Overview) -> None:
     say(f"{found.running} running, {found.waiting} waiting, {found.failed} failed in 24 h")
     say(_spending(found.spending))
-    _section("Running", [
+    _section("Running", ("JOB", "NAME", "PROJECT", "STATUS", "NODES", "GPU USE"), [
         [str(job.id), job.name, job.project, job.status, job.machines, gpu_use_text(job.gpu_use)]
         for job in found.busy_jobs
     ])  # fmt: skip
-    _section("Waiting", [
+    _section("Waiting", ("JOB", "NAME", "PROJECT", "NODES", "STARTS", "WHY"), [
         [str(job.id), job.name, job.project, job.machines, _start(job), job.message]
         for job in found.waiting_jobs
     ])  # fmt: skip
-    _section("Failed in 24 h", [
-        [str(row.jobs), row.cause, f"last {row.last_job} {row.last_name}"]
+    _section("Failed in 24 h", ("JOBS", "CAUSE", "LAST"), [
+        [str(row.jobs), row.cause, f"#{row.last_job} {row.last_name}"]
         for row in found.failures
     ])  # fmt: skip
-    _section("GPUs", [_gpus(row) for row in found.gpus])
+    _section("GPUs", ("TYPE", "HELD", "USE", "POOLS"), [_gpus(row) for row in found.gpus])
     _section(
         f"Idle machines, {dollars(found.idle_usd_per_hour)} per hour",
+        ("CLUSTER", "JOB", "NODES", "IDLE", "ENDS", "COST"),
         [_idle(row) for row in found.idle],
     )
-    _section("Next schedules", [
+    _section("Next schedules", ("SCHEDULE", "PROJECT", "NEXT"), [
         [row.schedule, row.project, _until(row.at)] for row in found.next_runs
     ])  # fmt: skip
-    _section("Projects", [
-        [row.project, f"{row.running} running", f"{row.waiting} waiting", f"{row.failed} failed",
-         f"{dollars(row.spending.month_usd)} this month"]
+    _section("Projects", ("PROJECT", "RUNNING", "WAITING", "FAILED", "THIS MONTH"), [
+        [row.project, str(row.running), str(row.waiting), str(row.failed),
+         dollars(row.spending.month_usd)]
         for row in found.projects
     ])  # fmt: skip
 
 
-def _section(title: str, rows: list[list[str]]) -> None:
-    """Print a table under its title; nothing where there are no rows."""
-    if rows:
-        say()
-        print_table([title, *[""] * (len(rows[0]) - 1)], rows)
+def _section(title: str, headers: tuple[str, ...], rows: list[list[str]]) -> None:
+    """Print a table of the columns with values under its title; nothing without rows."""
+    if not rows:
+        return
+    say(f"\n{click.style(title, bold=True)}")
+    filled = [number for number in range(len(headers)) if any(row[number] for row in rows)]
+    print_table([headers[n] for n in filled], [[row[n] for n in filled] for row in rows])
 
 
 def _spending(row: Spending) -> str:
@@ -82,8 +85,8 @@ def _spending(row: Spending) -> str:
 
 
 def _gpus(row: GpusOfType) -> list[str]:
-    use = "" if row.use is None else f"{row.use:.0f} % use"
-    held = f"{row.held} held" + (f", {row.idle} idle" if row.idle else "")
+    use = "" if row.use is None else f"{row.use:.0f} %"
+    held = f"{row.held}, {row.idle} idle" if row.idle else str(row.held)
     return [row.gpu, held, use, ", ".join(map(_used_of, [*row.pools, *row.fleet]))]
 
 
@@ -92,11 +95,17 @@ def _used_of(row: PoolGpus) -> str:
 
 
 def _idle(row: IdleMachines) -> list[str]:
-    job = "" if row.job is None else f"job {row.job} {row.job_name}"
-    what = "GPUs idle" if row.is_busy else "cluster idle"
-    ends = "" if row.ends_at is None else f"ends {_until(row.ends_at)}"
+    job = "" if row.job is None else f"#{row.job} {row.job_name}"
+    what = "GPUs" if row.is_busy else "cluster"
     cost = "" if row.usd_per_hour is None else f"{dollars(row.usd_per_hour)} per hour"
-    return [row.cluster, job, row.machines, f"{what} {age(row.idle_since)}", ends, cost]
+    return [
+        row.cluster,
+        job,
+        row.machines,
+        f"{what} {age(row.idle_since)}",
+        _until(row.ends_at),
+        cost,
+    ]
 
 
 def _start(job: WaitingJob) -> str:

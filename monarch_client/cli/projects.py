@@ -41,7 +41,12 @@ def project() -> None:
 def project_ls(session: Session, output: Output, *, archived: bool) -> None:
     """List your projects."""
     found = session.client.projects(state="archived" if archived else "active")
-    output.rows(found, PROJECT_COLUMNS, key="slug")
+    output.rows(
+        found,
+        PROJECT_COLUMNS,
+        key="slug",
+        empty="You are in no project. Ask an admin of one to add you: mportal members set",
+    )
 
 
 @project.command("rename")
@@ -133,7 +138,12 @@ def members() -> None:
 def members_list(session: Session, *, project: str | None, output: Output) -> None:
     """List the members of a project with their roles."""
     found = session.client.members(session.project(project))
-    output.rows(found, MEMBER_COLUMNS, key="username")
+    output.rows(
+        found,
+        MEMBER_COLUMNS,
+        key="username",
+        empty="No members. To add one: mportal members set USER ROLE",
+    )
 
 
 @members.command("set")

@@ -151,7 +151,12 @@ def queue() -> None:
 @pass_session
 def queue_list(session: Session, output: Output) -> None:
     """List queues, the highest rank first, with counts of jobs."""
-    output.rows(session.client.queues(), QUEUE_COLUMNS, key="name")
+    output.rows(
+        session.client.queues(),
+        QUEUE_COLUMNS,
+        key="name",
+        empty="No queues. An administrator adds one with mportal admin queue set.",
+    )
 
 
 @queue.command("jobs")
@@ -170,7 +175,13 @@ def queue_jobs(session: Session, *, limit: int, output: Output) -> None:
     page = session.client.waiting(limit=limit)
     seen = [row for row in page.results if row.job_id is not None]
     rows = seen if output.quiet else page.results
-    output.rows(rows, TURN_COLUMNS, key="job_id", least=("OWNER", "PROJECT", "POOL"))
+    output.rows(
+        rows,
+        TURN_COLUMNS,
+        key="job_id",
+        least=("OWNER", "PROJECT", "POOL"),
+        empty="No jobs wait for machines. Running ones: mportal ps",
+    )
     if page.next:
         tell(f"These are the first {limit}; -n shows up to {_MOST_TURNS}.")
 
@@ -190,7 +201,12 @@ def queue_timeline(session: Session, *, hours: int, output: Output) -> None:
     found = session.client.timeline(hours=hours)
     rows = [LaneJob(lane, job, found.now) for lane in found.lanes for job in lane.jobs]
     if output.is_for_people:
-        output.rows(rows, TIMELINE_COLUMNS, least=("NODES", "POOL"))
+        output.rows(
+            rows,
+            TIMELINE_COLUMNS,
+            least=("NODES", "POOL"),
+            empty="No jobs in these hours. For more: --hours",
+        )
         for lane in found.lanes:
             if lane.left_out:
                 tell(f"{lane.name}: {lane.left_out} more jobs wait.")
@@ -208,7 +224,12 @@ def queue_timeline(session: Session, *, hours: int, output: Output) -> None:
 def queue_pools(session: Session, output: Output) -> None:
     """List pools, and in brackets backends, with their usage."""
     rows: list[Place] = session.client.pools()
-    output.rows(rows, PLACE_COLUMNS, key="name")
+    output.rows(
+        rows,
+        PLACE_COLUMNS,
+        key="name",
+        empty="No pools. An administrator adds one with mportal admin pool set.",
+    )
 
 
 @queue.command("shares")
@@ -217,7 +238,13 @@ def queue_pools(session: Session, output: Output) -> None:
 def queue_shares(session: Session, output: Output) -> None:
     """List the usage of projects in each pool, the lowest first."""
     shares = session.client.shares()
-    output.rows(shares, SHARE_COLUMNS, key="project", least=("NORMALIZED HOURS", "WEIGHT"))
+    output.rows(
+        shares,
+        SHARE_COLUMNS,
+        key="project",
+        least=("NORMALIZED HOURS", "WEIGHT"),
+        empty="No usage: no job of your projects has run lately.",
+    )
 
 
 @click.group(cls=VerbGroup)
@@ -231,4 +258,8 @@ def quota() -> None:
 @pass_session
 def quota_list(session: Session, *, project: str | None, output: Output) -> None:
     """List quotas of queues and of your projects, with usage."""
-    output.rows(session.client.quotas(project), QUOTA_COLUMNS)
+    output.rows(
+        session.client.quotas(project),
+        QUOTA_COLUMNS,
+        empty="No quotas. An administrator sets one with mportal admin quota set.",
+    )

@@ -16,6 +16,7 @@ from monarch_client.cli.output import Output, age, dollars, duration, output_opt
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import say, tell
+from monarch_client.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from monarch_client.wire.runs import Comparison, HistoryRun, Run
@@ -73,12 +74,15 @@ FACTS: dict[str, Callable[[Run], str]] = {
 
 
 def _metric_names(runs: list[HistoryRun] | list[Run], chosen: tuple[str, ...]) -> list[str]:
-    """Return the chosen metrics; else all that the runs reported. UsageError: none reported one."""
+    """Return the chosen metrics; else all that the runs reported.
+
+    UnknownNameError: none reported a chosen one.
+    """
     names = sorted({metric.name for run in runs for metric in run.metrics})
     unknown = ", ".join(name for name in chosen if name not in names)
     if unknown:
         known = f"They reported: {', '.join(names)}." if names else "They reported none."
-        raise click.UsageError(f"These {len(runs)} runs reported no metric {unknown}. {known}")
+        raise UnknownNameError(f"These {len(runs)} runs reported no metric {unknown}. {known}")
     return list(chosen) or names
 
 

@@ -169,7 +169,13 @@ def schedule_change(
 def schedule_list(session: Session, *, project: str | None, output: Output) -> None:
     """List schedules with their next and last times."""
     found = session.client.schedules(session.project(project))
-    output.rows(found, COLUMNS, key="name", least=("LAST", "OWNER", "WHEN", "MEANING"))
+    output.rows(
+        found,
+        COLUMNS,
+        key="name",
+        least=("LAST", "OWNER", "WHEN", "MEANING"),
+        empty="No schedules. To add one: mportal schedule add -h",
+    )
 
 
 @schedule.command("show")

@@ -55,7 +55,12 @@ def secret_set(
 @pass_session
 def secret_list(session: Session, *, project: str | None, output: Output) -> None:
     """List names, users and times. Values are never shown."""
-    output.rows(session.client.secrets(session.project(project)), COLUMNS, key="name")
+    output.rows(
+        session.client.secrets(session.project(project)),
+        COLUMNS,
+        key="name",
+        empty="No secrets. To set one: mportal secret set NAME",
+    )
 
 
 @secret.command("delete")

@@ -68,7 +68,9 @@ def stacks(
     slug, context = session.project(project), click.get_current_context()
     if choice["is_list"]:
         found = session.client.stacks(slug, job_id, attempt=choice["attempt"])
-        output.rows(found.dumps, COLUMNS)
+        output.rows(
+            found.dumps, COLUMNS, empty=f"No stack dumps. To request one: mportal stacks {job_id}"
+        )
         return
     if choice["all_ranks"]:
         _dump_all(session, output, slug, job_id)

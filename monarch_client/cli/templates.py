@@ -72,7 +72,12 @@ def template() -> None:
 @pass_session
 def template_list(session: Session, *, project: str | None, output: Output) -> None:
     """List the templates that the project can use."""
-    output.rows(session.client.templates(session.project(project)), COLUMNS, key="name")
+    output.rows(
+        session.client.templates(session.project(project)),
+        COLUMNS,
+        key="name",
+        empty="No templates. To save one: mportal template save FILE",
+    )
 
 
 @template.command("show")

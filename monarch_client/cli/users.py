@@ -59,7 +59,12 @@ def user_ls(session: Session, output: Output, *, search: str, state: str) -> Non
         page = session.client.users(q=search, state=state, cursor=cursor)
         rows += page.results
         cursor = page.next
-    output.rows(rows, USER_COLUMNS, key="username")
+    output.rows(
+        rows,
+        USER_COLUMNS,
+        key="username",
+        empty="No such users. To add one: mportal admin user invite NAME",
+    )
 
 
 @user.command("invite")
@@ -136,7 +141,9 @@ def user_admin(session: Session, *, username: str, is_admin: bool) -> None:
 @pass_session
 def user_sessions(session: Session, output: Output, *, username: str) -> None:
     """List the browsers in which a user is signed in; `me` is you."""
-    output.rows(session.client.user_sessions(username), SESSION_COLUMNS)
+    output.rows(
+        session.client.user_sessions(username), SESSION_COLUMNS, empty="Signed in in no browser."
+    )
 
 
 @user.command("end-sessions")

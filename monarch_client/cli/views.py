@@ -30,7 +30,11 @@ def view_group() -> None:
 @pass_session
 def view_list(session: Session, *, project: str | None, output: Output) -> None:
     """List your views, and those that others share."""
-    output.rows(session.client.views(session.project(project)), COLUMNS)
+    output.rows(
+        session.client.views(session.project(project)),
+        COLUMNS,
+        empty="No views. To save one: mportal view save NAME QUERY",
+    )
 
 
 @view_group.command("save")

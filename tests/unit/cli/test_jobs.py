@@ -29,10 +29,12 @@ def outcome_json(job, result="done", **fields):
 
 
 def test_ps_lists_jobs_in_columns(mportal, portal):
-    failed = ended_job("FAILED", id=7, name="train", stop_reason="USER_CODE")
+    ran = {"started_at": "2026-03-01T12:00:00Z", "ended_at": "2026-03-01T12:05:00Z"}
+    failed = ended_job("FAILED", id=7, name="train", stop_reason="USER_CODE", **ran)
     portal.on(JOBS, page([job_json(wait_message="No capacity."), failed]))
     header, first, second = mportal("ps").stdout.splitlines()
-    assert header.split() == ["ID", "NAME", "STATUS", "NODES", "USER", "AGE", "WHY"]
+    assert header.split() == ["ID", "NAME", "STATUS", "NODES", "USER", "AGE", "DURATION", "WHY"]
+    assert "  5 min  " in second
     assert first.split()[:5] == ["42", "hello", "QUEUED", "1", "alice"]
     assert first.endswith("No capacity.")
     assert second.endswith("USER_CODE")

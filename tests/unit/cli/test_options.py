@@ -36,6 +36,7 @@ def test_every_command_that_takes_jobs_takes_a_name_for_the_newest(mportal, port
         names = ["ppo", "dqn"] if path == ("compare",) else ["ppo"]
         done = mportal(*path, *options, *names, *more)
         assert (done.exit_code, "no job named 'ppo'" in done.stderr) == (2, True), done.stderr
+        assert "Usage:" not in done.stderr
 
     check_each(taking, check)
 

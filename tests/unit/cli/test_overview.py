@@ -133,12 +133,13 @@ def test_overview_shows_jobs_gpus_idle_machines_and_costs(mportal, portal, body)
         "Needs 2 nodes.",
         "tries again in 7 h",
         "Out of memory",
-        "64 held, 8 idle",
-        "71 % use",
+        "64, 8 idle",
+        "71 %",
         "big 64 of 96 used",
         "Idle machines, $19.90 per hour",
-        "cluster idle 5 h",
-        "ends in 5 h",
+        "cluster 5 h",
+        "in 5 h",
+        "JOBS  CAUSE          LAST\n3     Out of memory  #40 eval",
         "nightly",
     ):
         assert words in text, words

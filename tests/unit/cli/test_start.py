@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from monarch_client.cli.main import cli
+from monarch_client.cli.main import PortalGroup, cli
 from tests.each_case import check_each
 
 LOADED = """
@@ -139,3 +139,10 @@ def test_a_mistyped_command_is_answered_with_the_closest_ones(mportal):
     ended = mportal("cancle")
     assert ended.exit_code == 2
     assert "Did you mean cancel?" in ended.stderr
+
+
+def test_a_command_of_another_program_is_answered_with_the_one_that_does_the_same(mportal):
+    names = PortalGroup().list_commands(click.Context(cli))
+    assert set(PortalGroup.synonyms.values()) <= set(names)
+    assert not set(PortalGroup.synonyms) & set(names)
+    assert mportal("stop", "11").stderr.endswith("Did you mean cancel?\n")
