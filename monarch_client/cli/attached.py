@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import yaml
 
 from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE, exit_code_of
+from monarch_client.cli.local_program import LocalProgram
 from monarch_client.cli.progress import Progress
 from monarch_client.cli.submission import Submission, given
 from monarch_client.cli.submit import meshes_of
 from monarch_client.cli.terminal import complain, say, tell
-from monarch_client.errors import ClientError, InvalidSpecErrors, UnreachableError
+from monarch_client.errors import ClientError, ConflictError, InvalidSpecErrors
 from monarch_client.gateway.opening import FOLDER_VARIABLE, JOB_VARIABLE, find_job
+from monarch_client.runner.base import process_end
 from monarch_client.spec.documents import Document, documents_in
 from monarch_client.spec.text_edits import set_key
 
@@ -62,20 +63,15 @@ def run_with_workers(
     """Submit a job of workers, run a program attached to it, and end it; return the exit code."""
     is_kept, envs, name = (options.pop(key) for key in ("keep", "envs", "name"))
     source = options.pop("source")
-    try:
-        submission = Submission(session, _document(source, **options), *_place_of(source))
-        job = submission.submit(project, name=name, envs=envs, hold=False)
-    except InvalidSpecErrors as error:
-        submission.complain(error.errors)
-        return BAD_REQUEST
-    tell(f"Job {job.id} ({job.name}): {job.url}")
-    try:
-        return _run_when_ready(session, job, submission.workdir, program)
-    finally:
-        if is_kept:
-            tell(f"The workers go on: mportal attach {job.id}, or mportal cancel {job.id}.")
-        else:
-            _end(session, job)
+    workers = _Workers(session, is_kept=is_kept)
+    with process_end.ending(workers.end):
+        try:
+            submission = Submission(session, _document(source, **options), *_place_of(source))
+            workers.start(*submission.prepared(project, name=name, envs=envs, hold=False))
+        except InvalidSpecErrors as error:
+            submission.complain(error.errors)
+            return BAD_REQUEST
+        return workers.run(submission.workdir, program)
 
 
 def _document(source: str | None, *, idle_minutes: int, **options: Any) -> Document:
@@ -107,25 +103,62 @@ def _place_of(source: str | None) -> tuple[str, Path]:
     return source, Path.cwd() if source == "-" else Path(source).parent
 
 
-def _run_when_ready(session: Session, job: Job, folder: Path | None, program: Sequence[str]) -> int:
-    """Wait until the job runs, and run the program; return the exit code."""
-    progress = Progress()
-    try:
+class _Workers:
+    """A job of workers that this command starts, and ends."""
+
+    def __init__(self, session: Session, *, is_kept: bool) -> None:
+        self._client = session.client
+        self._is_kept = is_kept
+        self._job: Job | None = None
+
+    def start(self, project: str, text: str) -> None:
+        """Submit the job. InvalidSpecErrors: what is wrong with it."""
+        with process_end.undisturbed():
+            self._job = self._client.submit(project, text)
+        tell(f"Job {self._job.id} ({self._job.name}): {self._job.url}")
+
+    def run(self, folder: Path | None, program: Sequence[str]) -> int:
+        """Wait until the job runs, and run the program; return the exit code."""
+        try:
+            job = self._ready()
+        except KeyboardInterrupt:
+            return DETACHED
+        if job.is_final:
+            return exit_code_of(job) or PORTAL_TROUBLE
+        name = f"{job.project}/{job.id}"
+        if not program:
+            shown = "" if folder is None else f", sync={str(folder)!r}"
+            tell(_NOTEBOOK.format(prefix=sys.prefix, job=name, folder=shown))
+        return _run(name, folder, program)
+
+    def end(self) -> None:
+        """End the job, unless it is kept."""
+        job = self._job
+        if job is None:
+            return
+        if self._is_kept:
+            tell(f"The workers go on: mportal attach {job.id}, or mportal cancel {job.id}.")
+            return
+        try:
+            self._client.cancel(job.project, job.id)
+        except ConflictError:
+            return  # it has ended already
+        except ClientError as error:
+            complain(f"{error.message} Job {job.id} may still run: mportal cancel {job.id}")
+        else:
+            tell(f"Job {job.id} is ended.")
+
+    def _ready(self) -> Job:
+        """Show the job's progress until it runs or has ended."""
+        job, progress = cast("Job", self._job), Progress()
         while not (job.is_final or job.status == "RUNNING"):
-            attempts = session.client.attempts(job.project, job.id, workers="none")
+            attempts = self._client.attempts(job.project, job.id, workers="none")
             progress.show(job, attempts)
-            session.client.connection.sleep(_POLL_S)
-            job = session.client.job(job.project, job.id)
-    except KeyboardInterrupt:
-        return DETACHED
-    if job.is_final:
-        progress.ended(job)
-        return exit_code_of(job) or PORTAL_TROUBLE
-    name = f"{job.project}/{job.id}"
-    if not program:
-        shown = "" if folder is None else f", sync={str(folder)!r}"
-        tell(_NOTEBOOK.format(prefix=sys.prefix, job=name, folder=shown))
-    return _run(name, folder, program)
+            self._client.connection.sleep(_POLL_S)
+            job = self._client.job(job.project, job.id)
+        if job.is_final:
+            progress.ended(job)
+        return job
 
 
 def _run(job: str, folder: Path | None, program: Sequence[str]) -> int:
@@ -141,23 +174,9 @@ def _run(job: str, folder: Path | None, program: Sequence[str]) -> int:
         defaults[FOLDER_VARIABLE] = str(folder.absolute())
     argv = list(program) or [sys.executable, "-i", "-m", "monarch_client.gateway.prompt"]
     try:
-        process = subprocess.Popen(argv, env={**os.environ, **defaults})
+        return LocalProgram(argv, {**os.environ, **defaults}).run()
     except OSError as error:
         complain(f"{argv[0]} cannot be run: {error.strerror}.")
         return _NO_PROGRAM
-    while True:
-        try:
-            code = process.wait()
-        except KeyboardInterrupt:  # the program's as well: it decides
-            continue
-        return code if code >= 0 else 128 - code
-
-
-def _end(session: Session, job: Job) -> None:
-    try:
-        session.client.cancel(job.project, job.id)
-    except UnreachableError as error:
-        complain(f"{error.message} Job {job.id} ends by itself when it is idle.")
-    except ClientError:
-        return  # it has ended already
-    tell(f"Job {job.id} is ended.")
+    except KeyboardInterrupt:
+        return DETACHED

@@ -13,6 +13,7 @@ from monarch_client.cli.lazy_group import LazyGroup
 from monarch_client.cli.session import Session
 from monarch_client.cli.terminal import complain, without_tokens
 from monarch_client.errors import ClientError
+from monarch_client.runner.base import process_end
 from monarch_client.version import __version__
 
 
@@ -152,4 +153,5 @@ def main() -> None:
     # httpx would import its own command line with rich and pygments, which takes 95 ms. It goes
     # without where that cannot be imported.
     sys.modules["httpx._main"] = None  # type: ignore[assignment]
+    process_end.leave_on_signals()
     cli(prog_name="mportal")

@@ -8,7 +8,6 @@ Monarch's own classes; this package is the way that their bytes take.
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from monarch_client.gateway.opening import Opening
 from monarch_client.gateway.proxy_connection import ProxyConnection
 from monarch_client.gateway.synced_session import Folders, SyncedSession, folders_of
 from monarch_client.gateway.versions import refuse_others
+from monarch_client.runner.base import process_end
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -64,10 +64,8 @@ class Connection(SyncedSession[Meshes]):
 
         self._is_attached = True
         join(self._link.address)
-        # Monarch has registered the end of its client, which would wait for a closed link: what is
-        # registered later runs earlier.
-        atexit.unregister(self.close)
-        atexit.register(self.close)
+        # Again: Monarch has registered the end of its client, which would wait for a closed link.
+        process_end.arm(self, self.close)
 
     def _leave(self) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +11,7 @@ from monarch_client.attaching.folders import PrivateFolder
 from monarch_client.gateway.errors import host_lost
 from monarch_client.gateway.link import Hooks, Link
 from monarch_client.gateway.opening import Opening
+from monarch_client.runner.base import process_end
 
 MeshesT = TypeVar("MeshesT")
 
@@ -33,7 +33,7 @@ class LinkedSession(ABC, Generic[MeshesT]):
             self._lose, lambda ranks: self._lose_hosts(host_lost(self.job, ranks, self._hosts))
         )
         self._link = Link(opened, self._folder.path, hooks, away_limit_s, kind=self.kind)
-        atexit.register(self.close)
+        process_end.arm(self, self.close)
         try:
             hello = self._link.open()
             self._check(hello)
@@ -71,7 +71,7 @@ class LinkedSession(ABC, Generic[MeshesT]):
         if self._is_closed:
             return
         self._is_closed = True
-        atexit.unregister(self.close)
+        process_end.disarm(self)
         try:
             self._leave()
         finally:

@@ -9,14 +9,17 @@ import signal
 import sys
 import termios
 import threading
+import time
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 from monarch_client.attaching.errors import AttachError
 from monarch_client.gateway.node_session import NodeSession
 from monarch_client.gateway.node_stream import NodeStream, open_node_stream
+from monarch_client.runner.base.process_end import SAME_REQUEST_S
 from monarch_client.runner.node_streams.messages import (
     DATA,
     END,
@@ -40,7 +43,7 @@ _OUTPUTS = {DATA: _STDOUT, ERRORS: _STDERR}
 _BROKEN_PIPE_CODE = 128 + signal.SIGPIPE
 # As OpenSSH's.
 _LEFT_CODE = 255
-_FORWARDED = {signal.SIGINT: b"INT", signal.SIGTERM: b"TERM", signal.SIGQUIT: b"QUIT"}
+_FORWARDED = {signal.SIGINT: b"INT", signal.SIGQUIT: b"QUIT"}
 _ROWS, _COLUMNS = 24, 80
 # At the begin of a line it ends the session, as with OpenSSH: a program there may hang.
 _LINE_ENDS, _ESCAPE, _LEAVE = b"\r\n", b"~"[0], b"."[0]
@@ -70,6 +73,7 @@ class RemoteShell:
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._window = _Window()
         self._is_leaving = False
+        self._terminated_at: float | None = None
 
     def run(self) -> int:
         """Pass input, output and signals on until the program ends; return its exit code.
@@ -142,7 +146,10 @@ class RemoteShell:
             number: lambda _number, _frame, name=name: self._outbox.put(pack(SIGNAL, name))
             for number, name in _FORWARDED.items()
         }
-        if self._has_terminal:
+        if not self._has_terminal:
+            handlers[signal.SIGTERM] = self._terminate
+        else:
+            # SIGTERM ends the session, since most shells ignore it.
             handlers[signal.SIGWINCH] = lambda *_: self._outbox.put(
                 pack(SIZE, json.dumps(_terminal_size()).encode())
             )
@@ -152,6 +159,14 @@ class RemoteShell:
         finally:
             for number, each in former.items():
                 signal.signal(number, each)
+
+    def _terminate(self, number: int, _frame: FrameType | None) -> None:
+        """Pass SIGTERM on; a later one ends the session, and with it a program that ignores it."""
+        now = time.monotonic()
+        if self._terminated_at is not None and now - self._terminated_at > SAME_REQUEST_S:
+            sys.exit(128 + number)
+        self._terminated_at = self._terminated_at or now
+        self._outbox.put(pack(SIGNAL, b"TERM"))
 
 
 class _Window:

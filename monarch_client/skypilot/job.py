@@ -26,8 +26,9 @@ from monarch_client.attaching.loss import LossAlarm
 from monarch_client.attaching.tunnel import Tunnel
 from monarch_client.attaching.watch import LossWatch, PortLook
 from monarch_client.runner.base import config as runner_config
+from monarch_client.runner.base import process_end
 from monarch_client.runner.base.certificates import mint_leaf
-from monarch_client.skypilot import job_cache, job_end, job_gateway, task
+from monarch_client.skypilot import job_cache, job_gateway, task
 from monarch_client.skypilot.job_cluster import JobCluster
 from monarch_client.skypilot.job_errors import (
     CacheError,
@@ -188,7 +189,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
             )
         self._cluster.connect()
         self._cluster.refuse_if_exists()
-        job_end.arm(self, self._end)
+        process_end.arm(self, self._end)
         try:
             self._bring_up()
         except BaseException:
@@ -226,7 +227,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
             raise
         self._has_been_reached = True
         if self._spec.is_kept:
-            job_end.disarm(self)
+            process_end.disarm(self)
         return JobState(dict(self._live.meshes))
 
     def _requires_sidecar_gateway(self) -> bool:
@@ -281,12 +282,12 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         watch = self._live.watch
         if watch is not None:
             watch.close()
-        with job_end.undisturbed():
+        with process_end.undisturbed():
             if watch is None or watch.error is None:
                 job_gateway.stop(self._live.meshes)
             request = self._cluster.ask_for_end()
         self._cluster.wait_for_end(request)
-        job_end.disarm(self)
+        process_end.disarm(self)
         self._let_go()
 
     def _end_quietly(self) -> None:

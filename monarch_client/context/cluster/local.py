@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import shlex
 import shutil
@@ -18,6 +17,7 @@ from monarch_client.context.cluster.scripts import run_script, setup_script
 from monarch_client.context.cluster.tpu import TpuRunConfig
 from monarch_client.context.errors import ContextClosedError, NoTpuError
 from monarch_client.context.options import RuntimeEnv
+from monarch_client.runner.base import process_end
 
 
 class LocalClusterContext(ClusterContext):
@@ -28,7 +28,7 @@ class LocalClusterContext(ClusterContext):
         self._jobs: dict[str, LocalProcess] = {}
         self._numbers = itertools.count(1)
         self._is_closed = False
-        atexit.register(self.close)
+        process_end.arm(self, self.close)
 
     def __enter__(self) -> LocalClusterContext:
         return self
@@ -44,10 +44,10 @@ class LocalClusterContext(ClusterContext):
     def close(self) -> None:
         """Stop all jobs and remove their logs."""
         self._is_closed = True
-        atexit.unregister(self.close)
         for job in self._jobs.values():
             job.stop()
         self._jobs.clear()
+        process_end.disarm(self)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def create_job(self, entrypoint: str, env: RuntimeEnv | None = None) -> str:

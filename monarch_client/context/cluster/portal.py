@@ -20,6 +20,7 @@ from monarch_client.context.errors import ClusterJobError, NoTpuError
 from monarch_client.context.options import RuntimeEnv
 from monarch_client.errors import ConflictError, InvalidSpecErrors, MissingError, UnreachableError
 from monarch_client.rest.config import load, project_of, signed_in
+from monarch_client.runner.base import process_end
 from monarch_client.sync.packing import pack
 
 POLL_S = 1.0
@@ -107,17 +108,27 @@ class PortalClusterContext(ClusterContext):
         env = runtime_env or RuntimeEnv()
         spec = tpu_spec(self._uploaded(fn), config, env, self._resources)
         try:
-            job: wire.jobs.Job = self._client.submit(self._project, spec)
+            job = self._run(spec)
         except InvalidSpecErrors as error:
             if any(each.path == "resources.accelerators" for each in error.errors):
                 raise _no_slices(config, error.message) from error
             raise
-        try:
-            job = self._ended(job)
-        except BaseException:
-            self._cancel(job)
-            raise
         return self._results(job, config)
+
+    def _run(self, spec: Mapping[str, Any]) -> wire.jobs.Job:
+        """Submit a job and return it when it has ended. It is cancelled if this is interrupted."""
+        running: list[wire.jobs.Job] = []
+
+        def cancel() -> None:
+            for job in running:
+                self._cancel(job)
+
+        with process_end.ending(cancel):
+            with process_end.undisturbed():
+                running.append(self._client.submit(self._project, spec))
+            job = self._ended(running[0])
+            running.clear()
+        return job
 
     def _cancel(self, job: wire.jobs.Job) -> None:
         # In a conflict it has ended meanwhile.

@@ -20,6 +20,7 @@ from monarch_client.gateway.remote.reach import Way
 from monarch_client.gateway.remote.request import RemoteRequest, Worker
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.config import load, project_of, signed_in
+from monarch_client.runner.base import process_end
 from monarch_client.wire.jobs import Job
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class RunningWorkers:
             looks = self._way.looks
             self._watch = self._watch or LossWatch(owner, looks, LossAlarm())
             self.join()
+            process_end.arm(self, self.release)
             found = meshes.meshes_of(self._request.deal(self._workers))
             shared = meshes.SharedHostMesh
             self._meshes = {name: shared.of(mesh, owner) for name, mesh in found.items()}
@@ -81,6 +83,7 @@ class RunningWorkers:
 
     def release(self) -> None:
         """End the processes of this program. The workers go on."""
+        process_end.disarm(self)
         watch, self._watch = self._watch, None
         if watch is None or watch.error is None:
             meshes.stop(self._meshes)
@@ -123,10 +126,11 @@ class PortalWorkers:
         client = self._client = signed_in(config)
         named = (self._spec.get("portal") or {}).get("project")
         slug = project_of(client, self._project or named or config.project)
-        job: Job = client.submit(slug, self._spec)
-        self._job = job
-        log.info("Job %s (%s): %s", job.id, job.name, job.url)
+        process_end.arm(self, self.release)
         try:
+            with process_end.undisturbed():
+                job = self._job = client.submit(slug, self._spec)
+            log.info("Job %s (%s): %s", job.id, job.name, job.url)
             self._wait(client, job)
         except BaseException:
             self.release()
@@ -154,12 +158,18 @@ class PortalWorkers:
     def release(self) -> None:
         """End the processes of this program, and the job."""
         connection, self._connection = self._connection, None
-        job, self._job = self._job, None
-        client, self._client = self._client, None
         try:
             if connection is not None:
                 connection.close()
         finally:
+            self._end_job()
+
+    def _end_job(self) -> None:
+        """End the job, and with it the need for a clean-up at the end of this process."""
+        with process_end.undisturbed():
+            job, self._job = self._job, None
+            client, self._client = self._client, None
+            process_end.disarm(self)
             if client is not None:
                 with client:
                     _cancel(client, job)

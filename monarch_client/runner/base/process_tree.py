@@ -40,7 +40,11 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _all_pids() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    """Return the processes of this machine; none without Linux."""
+    try:
+        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    except OSError:
+        return []
 
 
 def descendants(ancestor: int) -> list[int]:

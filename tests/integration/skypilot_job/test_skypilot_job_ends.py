@@ -119,11 +119,11 @@ def test_a_fork_of_the_program_ends_nothing(stub: StubProcess, run: RunClient) -
         + JOB
         + ALIVE
         + """
-from monarch_client.skypilot import job_end
+from monarch_client.runner.base import process_end
 child = os.fork()
 if not child:
     # Nothing else is safe in a fork of a program with Monarch's threads.
-    job_end._end_all()
+    process_end._end_all()
     os._exit(0)
 os.waitpid(child, 0)
 say(ranks(job.state().hosts))

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from monarch_client.skypilot import client_watch, job_cluster, job_end, task
+from monarch_client.skypilot import client_watch, job_cluster, task
 from monarch_client.skypilot.caller import CallerOptions
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
 from monarch_client.skypilot.job_cluster import JobCluster
@@ -184,48 +180,6 @@ def test_the_head_gives_a_program_up_only_when_a_look_has_not_found_it(
     client_watch.main(22222, first_s=60.0, gone_s=0.0)
     assert next(looks, None) is None
     assert "connected for 0 s" in capsys.readouterr().out
-
-
-def test_a_handler_of_the_programs_own_is_left_alone() -> None:
-    mine = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # A shell's nohup has it ignored from the start.
-    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    key = object()
-    try:
-        job_end.arm(key, lambda: None)
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-        job_end.disarm(key)
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
-    finally:
-        signal.signal(signal.SIGTERM, mine)
-        signal.signal(signal.SIGHUP, hangup)
-
-
-def test_a_signal_waits_while_something_must_not_be_cut_off_and_the_third_does_not() -> None:
-    program = """
-import os, signal, sys
-from monarch_client.skypilot import job_end
-times = int(sys.argv[1])
-try:
-    with job_end.undisturbed():
-        for _ in range(times):
-            os.kill(os.getpid(), signal.SIGINT)
-        print("whole", flush=True)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", program, times],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
-        ).stdout.split()
-        for times in ("1", "3")
-    ]
-    assert said == [["whole", "interrupted"], ["interrupted"]]
 
 
 class SilentServer:

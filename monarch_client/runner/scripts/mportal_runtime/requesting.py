@@ -61,7 +61,7 @@ class RequestedMesh:
         # The number and the page of the child job.
         self.job: int = job["id"]
         self.url: str = job["url"]
-        self._meshes, self._portal = meshes, portal
+        self._meshes, self._portal, self._submitted = meshes, portal, job
         self.host_mesh = meshes[name]
 
     def release(self) -> None:
@@ -71,6 +71,7 @@ class RequestedMesh:
         """
         if self._meshes.end(self.name):
             _end(self._portal, self.job)
+            runner_module("base.process_end").disarm(self._submitted)
 
     def __enter__(self) -> RequestedMesh:
         return self
@@ -101,7 +102,11 @@ def request_mesh(
     """Submit the child job, wait until its workers listen, and attach them."""
     meshes.check_new(name)
     portal = Portal()
-    job = _submit(portal, name, _content(name, hosts, spec))
+    process_end = runner_module("base.process_end")
+    with process_end.undisturbed():
+        job = _submit(portal, name, _content(name, hosts, spec))
+        # The job's end would end it as well, but the job may go on without this driver.
+        process_end.arm_last_act(job, lambda: _cancel(portal, job["id"]))
     try:
         attempt = _wait(portal, name, job, time.monotonic() + timeout, timeout)
         workers = _workers_of(attempt)
@@ -109,6 +114,7 @@ def request_mesh(
     except BaseException:
         # Also at Ctrl-C: nobody else would end it before this driver does.
         _cancel(portal, job["id"])
+        process_end.disarm(job)
         raise
     return RequestedMesh(meshes, portal, name, job)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from monarch_client.context import JobStatus, LocalClusterContext, TpuRunConfig
 from monarch_client.context.cluster import local_process
 from monarch_client.context.errors import ContextClosedError, NoTpuError
+from tests.struck_programs import said_when_struck
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.feature("S4.9")
@@ -36,6 +38,24 @@ def test_close_ends_jobs_that_ignore_sigterm_and_removes_their_logs(monkeypatch)
     assert not folder.exists()
     with pytest.raises(ContextClosedError):
         cluster.create_job("true")
+
+
+JOB = """
+import time
+from monarch_client.context import LocalClusterContext
+
+cluster = LocalClusterContext()
+job = cluster.create_job("echo $$; sleep 600")
+while not cluster.get_job_logs(job)[0].endswith("\\n"):
+    time.sleep(0.01)
+say(cluster.get_job_logs(job)[0])
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_signal_to_the_program_ends_its_jobs():
+    pid = int(said_when_struck(JOB, signal.SIGTERM))
+    assert eventually(lambda: not is_alive(pid))
 
 
 def test_what_a_script_leaves_in_the_background_ends_with_it():

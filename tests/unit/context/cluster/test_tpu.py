@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from monarch_client.context.errors import ClusterJobError, NoTpuError, ResultToo
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec import JobSpec
 from tests.each_case import check_each
+from tests.struck_programs import said_when_struck
 from tests.unit.rest.fake_portal import (
     MOMENT,
     FakePortal,
@@ -246,3 +248,15 @@ def test_a_host_calls_the_function_with_a_working_context(tmp_path):
     assert done.returncode == 1
     lines = [(0, line) for line in done.stdout.splitlines()]
     assert isinstance(host_call.read_outcomes(lines)[0].error, TypeError)
+
+
+CALLS = """
+from monarch_client.context import PortalClusterContext, TpuRunConfig
+
+PortalClusterContext._uploaded = lambda *_: "upload:" + "0" * 64
+PortalClusterContext(client, "rl").run_on_tpu(print, TpuRunConfig("v4-8"))
+"""
+
+
+def test_a_signal_cancels_the_job_of_a_call() -> None:
+    assert said_when_struck(CALLS, signal.SIGTERM) == "cancelled"

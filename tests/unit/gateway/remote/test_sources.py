@@ -1,12 +1,16 @@
-"""The project in which the job of a RemoteJob is submitted."""
+"""The job of a RemoteJob: where it is submitted, and that it ends with its program."""
 
 from __future__ import annotations
+
+import signal
 
 import pytest
 
 from monarch_client.errors import RefusedError
 from monarch_client.gateway.remote import sources
 from monarch_client.rest.config import Config
+from tests.each_case import check_each
+from tests.struck_programs import NUMBERS, said_when_struck
 from tests.unit.rest.fake_portal import FakePortal
 
 
@@ -21,3 +25,20 @@ def test_the_argument_then_the_specification_then_the_sign_in_give_the_project(
     with pytest.raises(RefusedError):
         workers.find()
     assert [each.url.path for each in portal.requests] == [f"/api/v1/projects/{chosen}/jobs"]
+
+
+WAITS = """
+from monarch_client.gateway.remote import sources
+from monarch_client.rest.config import Config
+
+sources.load = lambda _: Config("http://portal", "mpt_x", "rl")
+sources.signed_in = lambda _: client
+sources.PortalWorkers({}, "rl").find()
+"""
+
+
+def test_a_signal_while_the_job_starts_ends_it() -> None:
+    def ends(number: signal.Signals) -> None:
+        assert said_when_struck(WAITS, number) == "cancelled"
+
+    check_each(NUMBERS, ends)

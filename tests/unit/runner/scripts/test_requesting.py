@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +16,7 @@ from monarch_client.runner.scripts import mportal_runtime
 from monarch_client.runner.scripts.mportal_runtime import requesting
 from monarch_client.runner.scripts.mportal_runtime.portal import Answer
 from tests.each_case import check_each
+from tests.programs import CHECKOUT
 
 pytestmark = pytest.mark.feature("S1.5")
 JOB = {
@@ -141,3 +147,38 @@ def test_a_refusal_of_the_portal_says_why(monkeypatch: pytest.MonkeyPatch) -> No
     too_many = {"detail": "Job 3 has 100 child jobs that have not ended."}
     with pytest.raises(mportal_runtime.MeshQuotaError, match=r"100 child jobs"):
         request(StandInPortal(JOB, submitted=Answer(409, too_many)), monkeypatch)
+
+
+DRIVER = """
+import os
+from tests.unit.runner.scripts import test_requesting as stand_ins
+
+class Portal(stand_ins.StandInPortal):
+    def get(self, path):
+        if WAITS:
+            os.kill(os.getpid(), NUMBER)
+        return super().get(path)
+
+    def post(self, path, content=None, key=""):
+        print(path, flush=True)
+        return super().post(path, content, key)
+
+stand_ins.requesting.Portal = lambda: Portal(stand_ins.RUNNING)
+mesh = stand_ins.requesting.request_mesh(stand_ins.StandInMeshes(), "a", 2, timeout=9, spec={})
+os.kill(os.getpid(), NUMBER)
+"""
+
+
+def test_a_signal_to_the_driver_alone_cancels_the_job_of_its_mesh() -> None:
+    def cancels(is_waiting: bool, number: signal.Signals) -> None:
+        program = DRIVER.replace("NUMBER", str(int(number))).replace("WAITS", str(is_waiting))
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        )
+        assert (done.returncode, done.stdout.split()) == (-number, ["/7/actions/cancel"])
+
+    check_each(itertools.product([True, False], [signal.SIGTERM, signal.SIGHUP]), cancels)
