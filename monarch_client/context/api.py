@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set, ValuesView
+from contextlib import suppress
 from typing import Any
 
 from monarch_client.context.calls import (
@@ -27,7 +29,14 @@ from monarch_client.context.objects import (
 from monarch_client.context.options import ActorOptions, TaskOptions
 from monarch_client.context.refs import ActorHandle, ObjectRef
 from monarch_client.context.texts import check_text
-from monarch_client.context.values import ERROR, SMALLEST_STORED, Payload, from_payload, to_payload
+from monarch_client.context.values import (
+    ERROR,
+    SMALLEST_STORED,
+    STORED,
+    Payload,
+    from_payload,
+    to_payload,
+)
 from monarch_client.context.wire import Call, NewActor
 
 # An object that cannot be fetched for so long is lost: a lost host is known much earlier.
@@ -124,15 +133,16 @@ class TaskApi(ABC):
         self._put(ref.id, to_payload(obj, self))
         return ref
 
-    def cancel(self, ref: ObjectRef) -> None:
+    def cancel(self, ref: ObjectRef, *, recursive: bool = True) -> None:
         """End a task: its reference raises TaskCancelledError. A task that has ended stays so.
 
         A running task gets KeyboardInterrupt, and its process is killed if that does not end it.
-        The call of an actor is interrupted, but its process is never killed.
+        The call of an actor is interrupted, but its process is never killed; a coroutine gets
+        CancelledError at its `await`. With `recursive`, what the task has called ends as well.
         """
         if not isinstance(ref, ObjectRef):
             raise TypeError(f"cancel takes the reference of a task or call, and not {ref!r}")
-        self._cancel(ref.id)
+        self._cancel(ref.id, recursive=recursive)
 
     def call_actor(
         self, actor: bytes, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -142,6 +152,28 @@ class TaskApi(ABC):
         check_text("the name of a method", method)
         call.actor, call.method = actor, method
         return self._started(call)
+
+    async def awaited(self, ref: bytes) -> Any:
+        """Return the value of a reference once it is ready, or raise its error: for `await`."""
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[Payload] = loop.create_future()
+
+        def settle(payload: Payload) -> None:
+            if not ready.done():
+                ready.set_result(payload)
+
+        def on_ready(payload: Payload) -> None:
+            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+                loop.call_soon_threadsafe(settle, payload)
+
+        stop = self._watch(ref, on_ready)
+        try:
+            payload = await ready
+        finally:
+            stop()
+        if payload.kind == STORED:  # perhaps on another host
+            return await loop.run_in_executor(None, self.read, ref, payload)
+        return self.read(ref, payload)
 
     def _started(self, call: Call) -> ObjectRef:
         """Make a call; return the reference to its result."""
@@ -260,12 +292,16 @@ class TaskApi(ABC):
         """Wait until `count` objects are ready, or for the time-out; return what is ready."""
 
     @abstractmethod
+    def _watch(self, ref: bytes, on_ready: Callable[[Payload], None]) -> Callable[[], None]:
+        """Call `on_ready`, in any thread, once an object is ready; return what ends that."""
+
+    @abstractmethod
     def _put(self, ref: bytes, payload: Payload) -> None:
         """Store an object; count one reference to it."""
 
     @abstractmethod
-    def _cancel(self, ref: bytes) -> None:
-        """Cancel a call."""
+    def _cancel(self, ref: bytes, *, recursive: bool) -> None:
+        """Cancel a call, and with `recursive` those that it has made."""
 
 
 def stored_codes() -> CodeCache[bytes]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from monarch_client.context.amounts import actor_shape, task_shape
 from monarch_client.context.code import code_of
+from monarch_client.context.event_loop import has_async_methods
 from monarch_client.context.ids import new_id
 from monarch_client.context.options import (
     ActorOptions,
@@ -22,6 +23,8 @@ from monarch_client.context.wire import Call, NewActor
 CONSTRUCTOR = "__init__"
 # The places of objects that are all arguments of a call, and its function.
 ALL, FUNCTION = -1, -2
+# As many calls of an async actor run at once, unless its options say otherwise.
+_ASYNC_CONCURRENCY = 1000
 _NO_ARGUMENTS = Payload(VALUE, b"")
 
 
@@ -61,9 +64,14 @@ def new_actor(
         name=options.name or "",
         get_if_exists=options.get_if_exists,
         detached=options.lifetime is Lifetime.DETACHED,
-        max_concurrency=options.max_concurrency,
+        max_concurrency=options.max_concurrency or default_concurrency(klass),
         kind=_name_of(klass),
     )
+
+
+def default_concurrency(klass: type[Any]) -> int:
+    """Return how many calls of an actor of this class run at once by default."""
+    return _ASYNC_CONCURRENCY if has_async_methods(klass) else 1
 
 
 def _started_by(

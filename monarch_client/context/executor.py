@@ -1,7 +1,8 @@
 """A process that runs calls, one after the other: tasks, or the methods of one actor.
 
-The main thread reads calls and runs them, so that a signal interrupts the user's code. A second
-thread reads requests about calls: to give back those that have not started, and to end one.
+The main thread reads calls and runs them, so that a signal interrupts the user's code; those of an
+async actor all run on its event loop. A second thread reads requests about calls: to give back
+those that have not started, and to end one.
 """
 
 from __future__ import annotations
@@ -12,25 +13,26 @@ import os
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 from monarch_client.context.calls import ALL, CONSTRUCTOR, FUNCTION
 from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.current import set_job_context
 from monarch_client.context.errors import PackagesError, TaskCancelledError
+from monarch_client.context.event_loop import EventLoop, Outcome, has_async_methods
 from monarch_client.context.packages import requested_packages, use_packages
+from monarch_client.context.process_ends import end_actor, end_fork
 from monarch_client.context.refs import set_process_home
-from monarch_client.context.streams import begin_call, flush_streams, label_lines
+from monarch_client.context.running_call import begin_call
+from monarch_client.context.streams import flush_streams, label_lines
 from monarch_client.context.task_context import TaskContext
 from monarch_client.context.values import (
-    ERROR,
     Payload,
     error_payload,
     to_error,
@@ -55,6 +57,8 @@ from monarch_client.context.wire import (
 _MOST_CANCELLED = 1000
 # From the first reference that a call drops to the report of it and of those that follow.
 _REPORT_AFTER_S = 0.02
+# What the end of a cancelled call looks like.
+_INTERRUPTS = (KeyboardInterrupt, asyncio.CancelledError)
 
 
 class Code:
@@ -92,7 +96,12 @@ class Executor:
         self._cancelled: dict[bytes, None] = {}
         self._instance: Any = None
         self._pool: ThreadPoolExecutor | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._event_loop: EventLoop | None = None
+        self._making = threading.Lock()
+        # Of an async actor: how many of its calls may begin.
+        self._slots: asyncio.Semaphore | None = None
+        # Where each task begins, wherever the one before has gone.
+        self._folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         # Written to after the first reference that was dropped since the last report.
         self._drops = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._has_drops = False
@@ -149,19 +158,47 @@ class Executor:
         return code
 
     def _start(self, run: Run, code: Code | None) -> None:
-        if self._pool is not None:
+        if self._slots is not None:
+            self._start_on_loop(run, self._slots)
+        elif self._pool is not None:
             self._pool.submit(self._perform, run, code)
         else:
             self._perform(run, code)
 
     def _perform(self, run: Run, code: Code | None) -> None:
-        begin_call(run.name)
+        begin_call(run.id, run.name)
         self._context.largest_inline = run.inline_limit
         started = time.perf_counter_ns()
-        payload = self._result_of(run, code)
+        self._report(run, self._result_of(run, code), started)
+
+    def _start_on_loop(self, run: Run, slots: asyncio.Semaphore) -> None:
+        """Start a call of an async actor."""
+        self._context.largest_inline = run.inline_limit
+        started = 0
+
+        async def call() -> Payload:
+            nonlocal started
+            async with slots:
+                if run.id in self._cancelled:
+                    return cancelled(run.name)
+                begin_call(run.id, run.name)
+                started = time.perf_counter_ns()
+                method, args, kwargs = self._resolved(run, None)
+                result = method(*args, **kwargs)
+                return self._sendable(run, await result if inspect.iscoroutine(result) else result)
+
+        def end(outcome: Outcome) -> None:
+            payload, error = outcome
+            flush_streams()
+            self._report(run, self._failed(run, error) if error else payload, started)
+
+        self._loop.start(run.id, call(), end)
+
+    def _report(self, run: Run, payload: Payload, started: int) -> None:
+        """Send the result of a call that started then; 0: it never did."""
         if os.getpid() != self._pid:
             end_fork(None)
-        done = Done(run.id, payload, time.perf_counter_ns() - started)
+        done = Done(run.id, payload, time.perf_counter_ns() - started if started else 0)
         with self._write:
             # The driver keeps the arguments until the call is done, and the result from then on.
             held = self._context.changes()
@@ -191,35 +228,70 @@ class Executor:
                     self._running = b""
                 if run.method != CONSTRUCTOR:
                     _restore(before)
+                if not run.method:
+                    with suppress(OSError):
+                        os.fchdir(self._folder)
                 flush_streams()
         except BaseException as error:  # noqa: BLE001 - whatever a user's call raises is its result
-            if os.getpid() != self._pid:
-                end_fork(error)
-            if run.id in self._cancelled and isinstance(error, KeyboardInterrupt):
-                return cancelled(run.name)
-            where = f"{run.name} in process {os.getpid()} on {socket.gethostname()}"
-            return self._kept(to_error(error, where))
+            return self._failed(run, error)
+
+    def _failed(self, run: Run, error: BaseException) -> Payload:
+        """Return the result of a call that has raised an error; an exit ends an actor."""
+        if os.getpid() != self._pid:
+            end_fork(error)
+        if run.id in self._cancelled and isinstance(error, _INTERRUPTS):
+            return cancelled(run.name)
+        if isinstance(error, SystemExit) and run.method:
+            end_actor(error, self._write)
+        where = f"{run.name} in process {os.getpid()} on {socket.gethostname()}"
+        return self._kept(to_error(error, where))
 
     def _call(self, run: Run, code: Code | None) -> Payload:
+        function, args, kwargs = self._resolved(run, code)
+        if run.method == CONSTRUCTOR:
+            self._construct(run, function, args, kwargs)
+            return to_payload(None, self._context)
+        result = function(*args, **kwargs)
+        if inspect.iscoroutine(result):
+            result = self._loop.result(run.id, result)
+        return self._sendable(run, result)
+
+    def _resolved(self, run: Run, code: Code | None) -> tuple[Any, list[Any], dict[str, Any]]:
+        """Return the function or method of a call, and its arguments."""
         found = zip(run.needs, run.values, strict=True)
         values = dict(zip(run.places, found, strict=True))
         stored = values.pop(FUNCTION, None)
         args, kwargs = self._context.read(*values.pop(ALL, (b"", run.args)))
         for place, (ref, value) in values.items():
-            if value.kind == ERROR:
-                return self._kept(value)
             target = args if isinstance(place, int) else kwargs
             target[place] = self._context.read(ref, value)
-        if run.method == CONSTRUCTOR and code is not None:
-            self._instance = code.function(self._context, stored)(*args, **kwargs)
-            if run.max_concurrency > 1:
-                self._allow_concurrent_calls(run.max_concurrency)
-            return to_payload(None, self._context)
         if code is not None:
-            result = code.function(self._context, stored)(*args, **kwargs)
+            return code.function(self._context, stored), args, kwargs
+        return getattr(self._instance, run.method), args, kwargs
+
+    def _construct(self, run: Run, klass: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Make the object of an actor, and what its calls run on."""
+
+        async def construct() -> Any:
+            return klass(*args, **kwargs)
+
+        if has_async_methods(klass):
+            # On the loop: it may start coroutines there.
+            self._instance = self._loop.result(run.id, construct())
         else:
-            result = getattr(self._instance, run.method)(*args, **kwargs)
-        result = self._awaited(result) if inspect.iscoroutine(result) else result
+            self._instance = klass(*args, **kwargs)
+        if has_async_methods(type(self._instance)):
+            self._slots = asyncio.Semaphore(run.max_concurrency)
+        elif run.max_concurrency > 1:
+            self._pool = ThreadPoolExecutor(run.max_concurrency, thread_name_prefix="call")
+
+    def _sendable(self, run: Run, result: object) -> Payload:
+        """Return the payload of a result."""
+        if inspect.isgenerator(result) or inspect.isasyncgen(result):
+            raise TypeError(
+                f"{run.name} returned a generator, which cannot leave its process. Return a list,"
+                " or a list of references that get_job_context().put returns."
+            )
         return self._kept(to_payload(result, self._context))
 
     def _kept(self, payload: Payload) -> Payload:
@@ -228,18 +300,19 @@ class Executor:
             self._context.keep(ref)
         return payload
 
-    def _awaited(self, coroutine: Any) -> Any:
-        """Run a coroutine on the actor's event loop, which all its calls share."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        if self._pool is None:
-            return self._loop.run_until_complete(coroutine)
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+    @property
+    def _loop(self) -> EventLoop:
+        """The event loop that all coroutines of this process share."""
+        with self._making:
+            if self._event_loop is None:
+                self._event_loop = EventLoop(self._on_stray_exit)
+            return self._event_loop
 
-    def _allow_concurrent_calls(self, count: int) -> None:
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True, name="loop").start()
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix="call")
+    def _on_stray_exit(self, error: SystemExit) -> None:
+        """Handle an exit of a coroutine that a call has left running."""
+        if self._instance is not None:
+            end_actor(error, self._write)
+        traceback.print_exception(error)
 
     def _serve_control(self) -> None:
         reader: FrameReader[Recall | Interrupt] = FrameReader(self._control, TO_CONTROL)
@@ -301,27 +374,13 @@ class Executor:
         if len(self._cancelled) >= _MOST_CANCELLED:
             del self._cancelled[next(iter(self._cancelled))]
         self._cancelled[call] = None
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        if self._event_loop is None or not self._event_loop.cancel(call):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def _on_interrupt(self, *_: object) -> None:
         """Interrupt the call that was meant: another one may have begun since."""
         if self._running in self._cancelled:
             raise KeyboardInterrupt
-
-
-def end_fork(error: BaseException | None) -> NoReturn:
-    """End a process that a call has forked, as Python would: the call's result is its parent's."""
-    status = 0
-    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
-        status = error.code or 0
-    elif isinstance(error, SystemExit):
-        sys.stderr.write(f"{error.code}\n")
-        status = 1
-    elif error is not None:
-        traceback.print_exception(error)
-        status = 1
-    flush_streams()
-    os._exit(status & 0xFF)
 
 
 def cancelled(name: str) -> Payload:

@@ -78,6 +78,17 @@ class Host:
         return tuple(chosen)
 
 
+def shortage(hosts: Mapping[str, Host], shape: Shape) -> str:
+    """Describe what a shape that does not fit now waits for."""
+    for name, amount in shape:
+        most = max(hosts.values(), key=lambda host: host.free.get(name, 0))
+        free = max(0, most.free.get(name, 0))
+        if free < amount:
+            return f"{as_text(name, amount)}; {most.name} has {as_text(name, free)} free"
+    requested = ", ".join(as_text(name, amount) for name, amount in shape)
+    return f"{requested}; no host has all of it free"
+
+
 def refusal(hosts: Mapping[str, Host], shape: Shape) -> InfeasibleError | None:
     """Return why no host can ever fit the shape; None if one can."""
     if any(host.could_fit(shape) for host in hosts.values()):

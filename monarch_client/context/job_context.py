@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from monarch_client.context.api import TaskApi, stored_codes, timed_out
 from monarch_client.context.driver.driver import Driver
 from monarch_client.context.driver.inline_budget import DEFAULT_BYTES, InlineBudget
 from monarch_client.context.driver.stored_objects import StoredObjects
+from monarch_client.context.driver.waiter import Waiter
 from monarch_client.context.errors import ContextError
 from monarch_client.context.hosting.rdma import Transport, checked_transport
 from monarch_client.context.objects import OWNER, StoreClient
@@ -138,9 +139,28 @@ class JobContext(TaskApi):
         with self._own_driver.loop.lock:
             self._driver.put(ref, payload, None)
 
-    def _cancel(self, ref: bytes) -> None:
+    def _cancel(self, ref: bytes, *, recursive: bool) -> None:
         with self._own_driver.loop.lock:
-            self._driver.cancel(ref)
+            self._driver.cancel(ref, recursive=recursive)
+
+    def _watch(self, ref: bytes, on_ready: Callable[[Payload], None]) -> Callable[[], None]:
+        driver = self._own_driver
+
+        def stop() -> None:
+            with driver.loop.lock:
+                waiter.stop()
+
+        with driver.loop.lock:
+            waiter = Waiter(
+                driver.objects,
+                [ref],
+                1,
+                values=True,
+                on_done=lambda: on_ready(*waiter.values(driver.stored.home)),
+            )
+            if waiter.is_done:
+                on_ready(*waiter.values(driver.stored.home))
+        return stop
 
     def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
         ends_at = None if timeout is None else time.monotonic() + timeout

@@ -89,22 +89,24 @@ class ActorOptions:
     """Options of one actor.
 
     Without `resources` an actor takes no CPU. `max_concurrency`: how many calls run at once, in
-    threads, or on one event loop if they are async. With `get_if_exists` a name that is taken
-    returns that actor, whatever the other arguments are.
+    threads, or on one event loop if the class has async methods; by default 1, and 1000 with async
+    methods. With `get_if_exists` a name that is taken returns that actor, whatever the other
+    arguments are.
     """
 
     name: str | None = None
     get_if_exists: bool = False
     resources: Mapping[str, float] | None = None
     lifetime: Lifetime = Lifetime.EPHEMERAL
-    max_concurrency: int = 1
+    max_concurrency: int | None = None
     runtime_env: RuntimeEnv | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         if not isinstance(self.get_if_exists, bool):
             raise TypeError(f"get_if_exists is True or False, and not {self.get_if_exists!r}")
-        _check_count("max_concurrency", self.max_concurrency, least=1)
+        if self.max_concurrency is not None:
+            _check_count("max_concurrency", self.max_concurrency, least=1)
         if self.get_if_exists and not self.name:
             raise ValueError("get_if_exists needs a name")
 

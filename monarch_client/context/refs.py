@@ -7,7 +7,7 @@ how many references to an id the process has.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeVar
 
@@ -43,9 +43,15 @@ class Home(Protocol):
     ) -> ObjectRef:
         """Call a method of an actor."""
 
+    async def awaited(self, ref: bytes) -> Any:
+        """Return the value of a reference once it is ready, or raise its error."""
+
 
 class ObjectRef:
-    """A reference to the value of a task, of a call, or of `put`. `get` returns the value."""
+    """A reference to the value of a task, of a call, or of `put`.
+
+    `get` returns the value, and so does `await` in a coroutine of asyncio.
+    """
 
     __slots__ = ("__weakref__", "_home", "_id")
 
@@ -58,6 +64,9 @@ class ObjectRef:
     def id(self) -> bytes:
         """The id of the object, unique in its context."""
         return self._id
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return (yield from self._home.awaited(self._id).__await__())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectRef) and other._id == self._id

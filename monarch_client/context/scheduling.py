@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from monarch_client.context.amounts import GPU, UNIT, Amounts, Shape
 from monarch_client.context.errors import InfeasibleError
-from monarch_client.context.hosts import Host, refusal
+from monarch_client.context.hosts import Host, refusal, shortage
 
 # The work that one allocation is given ahead: more costs those that wait for it too long.
 AHEAD_NS = 5_000_000
@@ -111,6 +111,28 @@ class Scheduler:
     def refusal(self, shape: Shape) -> InfeasibleError | None:
         """Return why no host can ever fit the shape; None if one can."""
         return refusal(self.hosts, shape)
+
+    def shortage(self, shape: Shape) -> str:
+        """Describe what a shape that does not fit now waits for."""
+        return shortage(self.hosts, shape)
+
+    def starved(self) -> list[Item]:
+        """List the first call of each shape that actors leave no room for, if all tasks ended."""
+        heads = [head for shape in list(self._queues) if (head := self._head(shape))]
+        return [head for head in heads if not self._fits_beside_actors(head.shape)]
+
+    def _fits_beside_actors(self, shape: Shape) -> bool:
+        hosts = {name: Host(name, host.total) for name, host in self.hosts.items()}
+        for allocation in self._allocations:
+            if not allocation.items:  # an actor's
+                for name, amount in allocation.shape:
+                    hosts[allocation.host].free[name] -= amount
+                if allocation.is_paused:
+                    hosts[allocation.host].pause(allocation.shape, paused=True)
+        return any(
+            all(amount <= host.free.get(name, 0) for name, amount in shape)
+            for host in hosts.values()
+        )
 
     def enqueue(self, item: Item) -> None:
         """Add a call to the queue: at its former position if it was there before."""

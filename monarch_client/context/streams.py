@@ -10,16 +10,13 @@ import io
 import os
 import sys
 from contextlib import suppress
-from contextvars import ContextVar
+
+from monarch_client.context.running_call import running_call
 
 _DESCRIPTORS = {"stdout": 1, "stderr": 2}
 # In the environment of a job's programs.
 _JOB_VARIABLE = "MPORTAL_JOB_ID"
 _MOST_NAME_CHARS = 100
-# Several calls of an actor run at once, each in its context.
-_label: ContextVar[str] = ContextVar("label")
-# For threads that calls start, which have no context of a call.
-_latest = [""]
 _has_labels: list[bool] = []
 
 
@@ -31,12 +28,19 @@ class LabeledStream(io.TextIOWrapper):
     def write(self, text: str, /) -> int:
         """Write text; return its length, without labels."""
         if text:
-            label = _label.get(_latest[0])
+            label = _label()
             # An end of a line begins no other: what writes that one may be another call.
             labeled = text[:-1].replace("\n", f"\n{label}") + text[-1]
             super().write(labeled if self._is_in_line else label + labeled)
             self._is_in_line = text[-1] != "\n"
         return len(text)
+
+
+def _label() -> str:
+    """Return the beginning of the lines that the running call writes."""
+    call = running_call()
+    # Without "=": what has one is read as a value that the program reports.
+    return f"({call.name[:_MOST_NAME_CHARS]}, pid {os.getpid()}) " if call.id else ""
 
 
 def label_lines() -> None:
@@ -45,15 +49,6 @@ def label_lines() -> None:
         _has_labels.append(True)
         for name, descriptor in _DESCRIPTORS.items():
             _reopen(name, descriptor)
-
-
-def begin_call(name: str) -> None:
-    """Note which call writes from now on, where lines have labels."""
-    if not _has_labels:
-        return
-    # Without "=": what has one is read as a value that the program reports.
-    _latest[0] = f"({name[:_MOST_NAME_CHARS]}, pid {os.getpid()}) "
-    _label.set(_latest[0])
 
 
 def flush_streams() -> None:

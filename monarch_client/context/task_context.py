@@ -17,7 +17,9 @@ from monarch_client.context.current import get_job_context
 from monarch_client.context.errors import ContextClosedError
 from monarch_client.context.ids import holder_of
 from monarch_client.context.objects import StoreClient
+from monarch_client.context.running_call import running_call
 from monarch_client.context.values import ERROR, LARGEST_INLINE, Payload, error_of
+from monarch_client.context.watching import OnReady, Watches
 from monarch_client.context.wire import (
     Await,
     Call,
@@ -59,6 +61,7 @@ class TaskContext(TaskApi):
         self.on_drop: Callable[[], None] = _ignore
         self._store_client: StoreClient | None = None
         self._connecting = threading.Lock()
+        self._watches: Watches | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return own_context, ()
@@ -112,6 +115,7 @@ class TaskContext(TaskApi):
     def _submit(self, call: Call) -> None:
         # Before the request: an interrupt may arrive once the driver counts the reference.
         self._events.append((_CREATED, call.id))
+        call.parent = running_call().id
         self._request(call)
 
     def _submit_actor(self, actor: NewActor) -> bytes:
@@ -128,8 +132,14 @@ class TaskContext(TaskApi):
         self._events.append((_CREATED, ref))
         self._request(Put(ref, payload))
 
-    def _cancel(self, ref: bytes) -> None:
-        self._request(Cancel(ref))
+    def _cancel(self, ref: bytes, *, recursive: bool) -> None:
+        self._request(Cancel(ref, recursive))
+
+    def _watch(self, ref: bytes, on_ready: OnReady) -> Callable[[], None]:
+        with self._connecting:
+            if self._watches is None or self._watches.pid != os.getpid():
+                self._watches = Watches(self._connected)
+        return self._watches.add(ref, on_ready)
 
     def _values(self, ids: list[bytes], timeout: float | None) -> list[Payload]:
         reply = self._request(Await(ids, len(ids), values=True), timeout)
@@ -182,6 +192,12 @@ class TaskContext(TaskApi):
         found = getattr(self._threads, "connection", None)
         if found is not None and found[0] == os.getpid():
             return found[1], found[2]
+        connection, reader = self._connected()
+        self._threads.connection = (os.getpid(), connection, reader)
+        return connection, reader
+
+    def _connected(self) -> tuple[socket.socket, FrameReader[Reply]]:
+        """Open a connection to the driver. ContextClosedError: it has closed the context."""
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(self._address)
@@ -189,9 +205,7 @@ class TaskContext(TaskApi):
         except (ConnectionError, FileNotFoundError) as error:
             connection.close()
             raise ContextClosedError("The driver has closed the context.") from error
-        reader: FrameReader[Reply] = FrameReader(connection, Reply)
-        self._threads.connection = (os.getpid(), connection, reader)
-        return connection, reader
+        return connection, FrameReader(connection, Reply)
 
 
 def _ignore() -> None:

@@ -24,7 +24,8 @@ class Call(msgspec.Struct, array_like=True, tag="call"):
 
     `code` is a pickled function of `code_bytes`; a large one is an object in the store. `args` is
     the pickled pair of arguments; `places` says which of them are references: positions,
-    or names. Their objects are `needs`. `holds` are the references inside other arguments.
+    or names. Their objects are `needs`. `holds` are the references inside other arguments. `parent`
+    is the call that made it, or empty: the driver did.
     """
 
     id: bytes
@@ -43,6 +44,7 @@ class Call(msgspec.Struct, array_like=True, tag="call"):
     actor: bytes = b""
     method: str = ""
     code_bytes: int = 0
+    parent: bytes = b""
 
 
 class NewActor(msgspec.Struct, array_like=True, tag="actor"):
@@ -145,6 +147,18 @@ class StopWaiting(msgspec.Struct, array_like=True, tag="stop"):
     """A request to answer the `Await` before now, with what is ready."""
 
 
+class Watch(msgspec.Struct, array_like=True, tag="watch"):
+    """A request to answer, beside others, when an object is ready: with its value or error."""
+
+    id: bytes
+
+
+class Unwatch(msgspec.Struct, array_like=True, tag="unwatch"):
+    """A request not to answer a `Watch` any more."""
+
+    id: bytes
+
+
 class Put(msgspec.Struct, array_like=True, tag="put"):
     """A new object."""
 
@@ -153,9 +167,10 @@ class Put(msgspec.Struct, array_like=True, tag="put"):
 
 
 class Cancel(msgspec.Struct, array_like=True, tag="cancel"):
-    """A request to cancel a call."""
+    """A request to cancel a call, and with `recursive` the calls that it has made."""
 
     id: bytes
+    recursive: bool = True
 
 
 class Reply(msgspec.Struct, array_like=True, tag="reply"):
@@ -215,7 +230,9 @@ class Ready(msgspec.Struct, array_like=True, tag="ready"):
 TO_EXECUTOR = Run
 TO_CONTROL = Recall | Interrupt
 FROM_EXECUTOR = Done | Returned | Held | Started
-FROM_TASK = Hello | Call | NewActor | FindActor | Await | StopWaiting | Put | Cancel
+FROM_TASK = (
+    Hello | Call | NewActor | FindActor | Await | StopWaiting | Watch | Unwatch | Put | Cancel
+)
 TO_ZYGOTE = Setup | InFile | Fork | Kill
 FROM_ZYGOTE = Ready | Ended
 

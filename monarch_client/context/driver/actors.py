@@ -39,6 +39,8 @@ class Actor:
         # More are sent once half of them have ended: many in one message.
         self.most_sent = max(_MOST_SENT, 2 * new.max_concurrency)
         self.is_constructed = False
+        # The resources that it has waited for; "": it has not waited for long.
+        self.waits_for = ""
         # Its calls that have ended.
         self.calls = 0
 
@@ -64,7 +66,7 @@ class Actors:
         self._names: dict[str, bytes] = {}
         # Actors that wait for resources, the oldest first.
         self._starting: dict[bytes, Actor] = {}
-        self._calls: dict[bytes, Actor] = {}
+        self._calls: dict[bytes, tuple[Actor, PendingCall]] = {}
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -105,7 +107,7 @@ class Actors:
         call.name = f"{actor.new.call.name}.{call.method}"
         pending = PendingCall(call, self._objects, lambda _: self._send_next(actor, caller))
         self._objects.add(call.id)
-        self._calls[call.id] = actor
+        self._calls[call.id] = actor, pending
         # Of many actors of a class the same.
         pending.counted = f"{actor.new.kind}.{call.method}"
         self._activity.submitted(pending.counted)
@@ -130,26 +132,28 @@ class Actors:
             for caller in list(actor.waiting):
                 self._send_next(actor, caller)
 
+    def find_call(self, ref: bytes) -> PendingCall | None:
+        """Return a call that has not ended."""
+        found = self._calls.get(ref)
+        return found[1] if found else None
+
     def cancel(self, ref: bytes) -> bool:
         """Cancel a call. Whether it was one that has not ended."""
-        actor = self._calls.get(ref)
-        if actor is None:
+        if ref not in self._calls:
             return False
+        actor, pending = self._calls[ref]
+        pending.is_cancelled = True
         if ref in actor.sent:
-            actor.sent[ref].is_cancelled = True
-            self._objects.settle(ref, _cancelled(actor.sent[ref]))
+            self._objects.settle(ref, _cancelled(pending))
             if actor.executor is not None:
                 actor.executor.request(Interrupt(ref))
             return True
         for caller, calls in list(actor.waiting.items()):
-            for pending in calls:
-                if pending.call.id == ref:
-                    calls.remove(pending)
-                    pending.is_cancelled = True
-                    self._end_call(pending, _cancelled(pending))
-                    self._send_next(actor, caller)
-                    return True
-        return False
+            if pending in calls:
+                calls.remove(pending)
+                self._end_call(pending, _cancelled(pending))
+                self._send_next(actor, caller)
+        return True
 
     def on_done(self, executor: Executor, done: Done) -> None:
         """End a call, or a construction: if that failed, each call gets its error."""
@@ -217,6 +221,16 @@ class Actors:
             for pending in calls:
                 if not pending.has_arguments:
                     pending.await_arguments()
+
+    def waiting_texts(self) -> dict[object, str]:
+        """Describe the actors that wait for resources, by their ids; their rows show it, too."""
+        for actor in self._starting.values():
+            actor.waits_for = f"Waits for {self._scheduler.shortage(actor.shape)}."
+        return {
+            actor.id: f"The actor {actor.new.call.name} waits for"
+            f" {self._scheduler.shortage(actor.shape)}. Actors keep what they take until they end."
+            for actor in self._starting.values()
+        }
 
     def fail_infeasible(self) -> None:
         """Let actors die that wait for resources which no host has any more: one was lost."""
@@ -313,6 +327,13 @@ def _state_of(actor: Actor, *, is_open: bool) -> str:
     return "alive" if actor.is_constructed else "pending"
 
 
+def _why(actor: Actor) -> str:
+    """Return why an actor has died, or has not started."""
+    if actor.death is not None:
+        return error_texts(actor.death)[0]
+    return "" if actor.executor else actor.waits_for
+
+
 def _row(actor: Actor, state: str) -> ContextActor:
     executor = actor.executor
     return ContextActor(
@@ -322,5 +343,5 @@ def _row(actor: Actor, state: str) -> ContextActor:
         host=shown(executor.host) if executor else "",
         pid=executor.pid or None if executor else None,
         calls=actor.calls,
-        why=shown(error_texts(actor.death)[0], _MOST_WHY_CHARS) if actor.death else "",
+        why=shown(_why(actor), _MOST_WHY_CHARS),
     )

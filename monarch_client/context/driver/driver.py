@@ -14,8 +14,10 @@ from monarch_client.context.driver.attaching import LocalHosts, MeshHosts
 from monarch_client.context.driver.executors import Executor, ExecutorPool
 from monarch_client.context.driver.inline_budget import InlineBudget
 from monarch_client.context.driver.object_table import ObjectTable
+from monarch_client.context.driver.pending_call import PendingCall
 from monarch_client.context.driver.recovery import Recovery
 from monarch_client.context.driver.reporting import SummaryWriter
+from monarch_client.context.driver.shortage import Shortage
 from monarch_client.context.driver.stored_objects import StoredObjects
 from monarch_client.context.driver.tasks import Tasks
 from monarch_client.context.driver.waiter import Waiter
@@ -57,6 +59,8 @@ class Driver:
         with self.loop.lock:
             self.hosts = MeshHosts(self, mesh) if mesh else LocalHosts(self, resources)
         self._summary = SummaryWriter(self, self.hosts.write_summary)
+        with self.loop.lock:
+            Shortage(self.loop, self.actors, self.tasks).watch()
         self.loop.start()
         self._summary.start()
 
@@ -104,6 +108,7 @@ class Driver:
             self.tasks.submit(call)
         self._hold(executor, call.id)
         self._drop_references()
+        self._note_parent(call)
         # What follows running tasks is sent when one of them ends: many in one message.
         self.tasks.pump(ahead=False)
 
@@ -134,11 +139,33 @@ class Driver:
         self._hold(executor, ref)
         self._drop_references()
 
-    def cancel(self, ref: bytes) -> None:
-        """Cancel a call that has not ended."""
+    def _note_parent(self, call: Call) -> None:
+        """Let the cancel of a call reach those that it makes."""
+        parent = self._find_call(call.parent) if call.parent else None
+        child = self._find_call(call.id) if parent else None
+        if parent is not None and child is not None:
+            parent.add_child(child)
+            if parent.is_cancelled_with_children:
+                self._cancel(call.id, recursive=True)
+
+    def cancel(self, ref: bytes, *, recursive: bool) -> None:
+        """Cancel a call that has not ended; with `recursive`, also those that it has made."""
         self.check_open()
-        if self.tasks.cancel(ref) or self.actors.cancel(ref):
-            self._settle()
+        self._cancel(ref, recursive=recursive)
+        self._settle()
+
+    def _cancel(self, ref: bytes, *, recursive: bool) -> None:
+        refs = [ref]
+        while refs:
+            ref = refs.pop()
+            if recursive and (pending := self._find_call(ref)):
+                pending.is_cancelled_with_children = True
+                refs += pending.children
+            _ = self.tasks.cancel(ref) or self.actors.cancel(ref)
+
+    def _find_call(self, ref: bytes) -> PendingCall | None:
+        """Return a task, or an actor's call, that has not ended."""
+        return self.tasks.find(ref) or self.actors.find_call(ref)
 
     def await_objects(
         self, ids: list[bytes], count: int, timeout: float | None, *, values: bool

@@ -16,13 +16,16 @@ class PendingCall:
     """A call with the objects that it refers to, which exist until it ends."""
 
     __slots__ = (
+        "_children",
         "_missing",
         "_objects",
         "_on_ready",
+        "_parent",
         "call",
         "counted",
         "failure",
         "is_cancelled",
+        "is_cancelled_with_children",
         "is_released",
     )
 
@@ -32,7 +35,9 @@ class PendingCall:
         # The name that it is counted by.
         self.counted = call.name
         self.failure: Payload | None = None
-        self.is_cancelled = self.is_released = False
+        self.is_cancelled = self.is_cancelled_with_children = self.is_released = False
+        self._children: dict[bytes, None] | None = None
+        self._parent: PendingCall | None = None
         self._objects = objects
         self._on_ready = on_ready
         references = self._references()
@@ -58,6 +63,17 @@ class PendingCall:
     def is_sendable(self) -> bool:
         """Whether the call can be sent, or ended by its failure, with its arguments of now."""
         return self.failure is not None or (self._missing == 0 and self.has_arguments)
+
+    @property
+    def children(self) -> list[bytes]:
+        """The calls that it has made and that have not ended."""
+        return list(self._children or ())
+
+    def add_child(self, child: PendingCall) -> None:
+        """Note a call that this one has made, until that ends."""
+        self._children = self._children or {}
+        self._children[child.call.id] = None
+        child._parent = self
 
     def await_arguments(self) -> None:
         """Call `on_ready` now, or once the arguments are ready: again if some were lost."""
@@ -87,6 +103,8 @@ class PendingCall:
         if self.is_released:
             return
         self.is_released = True
+        if self._parent is not None and self._parent._children is not None:
+            self._parent._children.pop(self.call.id, None)
         self._objects.unwatch(self.call.needs, self)
         self._objects.inline.remove(len(self.call.code))
         self._objects.inline.remove(len(self.call.args.data))

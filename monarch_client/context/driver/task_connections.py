@@ -11,6 +11,7 @@ import msgspec
 from monarch_client.context.driver.executors import Executor
 from monarch_client.context.driver.object_table import ObjectTable
 from monarch_client.context.driver.waiter import Waiter
+from monarch_client.context.errors import ContextError
 from monarch_client.context.hosting.link import HostLink
 from monarch_client.context.values import Payload, error_payload
 from monarch_client.context.wire import (
@@ -25,11 +26,14 @@ from monarch_client.context.wire import (
     Put,
     Reply,
     StopWaiting,
+    Unwatch,
+    Watch,
     frame,
 )
 
 log = logging.getLogger("monarch_client.context")
-_Request = Hello | Call | NewActor | FindActor | Await | StopWaiting | Put | Cancel
+_Answered = Call | NewActor | FindActor | Await | Put | Cancel
+_Request = Hello | StopWaiting | Watch | Unwatch | _Answered
 
 
 class Requests(Protocol):
@@ -50,8 +54,8 @@ class Requests(Protocol):
     def put(self, ref: bytes, payload: Payload, executor: Executor | None) -> None:
         """Take an object that is held by the executor."""
 
-    def cancel(self, ref: bytes) -> None:
-        """Cancel a call."""
+    def cancel(self, ref: bytes, *, recursive: bool) -> None:
+        """Cancel a call, and with `recursive` those that it has made."""
 
     def pause(self, executor: Executor, *, waits: bool) -> None:
         """Note that a thread of the executor begins or ceases to wait for others."""
@@ -81,7 +85,7 @@ class TaskConnections:
     def on_disconnected(self, number: int) -> None:
         """Forget a connection; its task waits no longer."""
         if connection := self._connections.pop(number, None):
-            connection.end_wait()
+            connection.close()
 
     def lose_all(self) -> None:
         """Forget all connections: their host has ended."""
@@ -101,6 +105,7 @@ class TaskConnection:
         self._received: FrameBuffer[_Request] = FrameBuffer(FROM_TASK)
         self._executor: Executor | None = None
         self._waiter: Waiter | None = None
+        self._watches: dict[bytes, Waiter] = {}
         self._wants_values = False
 
     def feed(self, data: bytes) -> bool:
@@ -129,7 +134,14 @@ class TaskConnection:
             if self._waiter is not None:
                 self._waiter.stop()
                 self._answer_wait()
-            return
+        elif isinstance(request, Watch):
+            self._watch(request.id)
+        elif isinstance(request, Unwatch):
+            self._end_watch(request.id)
+        else:
+            self._answer_request(request)
+
+    def _answer_request(self, request: _Answered) -> None:
         try:
             reply = self._answer(request)
         except Exception as error:  # noqa: BLE001 - the task that made the request gets it
@@ -137,7 +149,7 @@ class TaskConnection:
         if reply is not None:
             self._reply(reply)
 
-    def _answer(self, request: Call | NewActor | FindActor | Await | Put | Cancel) -> Reply | None:
+    def _answer(self, request: _Answered) -> Reply | None:
         if isinstance(request, Await):
             return self._begin_wait(request)
         if isinstance(request, Call):
@@ -149,7 +161,7 @@ class TaskConnection:
         elif isinstance(request, Put):
             self._requests.put(request.id, request.payload, self._executor)
         else:
-            self._requests.cancel(request.id)
+            self._requests.cancel(request.id, recursive=request.recursive)
         return Reply()
 
     def _begin_wait(self, request: Await) -> Reply | None:
@@ -164,8 +176,7 @@ class TaskConnection:
         if waiter.is_done:
             return self._found(waiter)
         self._waiter = waiter
-        if self._executor is not None:
-            self._requests.pause(self._executor, waits=True)
+        self._pause(waits=True)
         return None
 
     def _answer_wait(self) -> None:
@@ -179,8 +190,46 @@ class TaskConnection:
         waiter, self._waiter = self._waiter, None
         if waiter is not None:
             waiter.stop()
-            if self._executor is not None:
-                self._requests.pause(self._executor, waits=False)
+            self._pause(waits=False)
+
+    def _watch(self, ref: bytes) -> None:
+        """Answer once an object is ready."""
+        try:
+            waiter = Waiter(
+                self._objects, [ref], 1, values=True, on_done=lambda: self._answer_watch(ref)
+            )
+        except ContextError as error:
+            self._reply(Reply(error=error_payload(error), ready=[ref]))
+            return
+        self._watches[ref] = waiter
+        self._pause(waits=True)
+        if waiter.is_done:
+            self._answer_watch(ref)
+
+    def _answer_watch(self, ref: bytes) -> None:
+        if waiter := self._end_watch(ref):
+            self._reply(Reply(ready=[ref], values=waiter.values(self._host)))
+
+    def _end_watch(self, ref: bytes) -> Waiter | None:
+        waiter = self._watches.pop(ref, None)
+        if waiter is not None:
+            waiter.stop()
+            self._pause(waits=False)
+        return waiter
+
+    def close(self) -> None:
+        """Wait no longer for anything."""
+        self.end_wait()
+        for ref in list(self._watches):
+            self._end_watch(ref)
+
+    def _pause(self, *, waits: bool) -> None:
+        if self._executor is not None:
+            self._requests.pause(self._executor, waits=waits)
+
+    @property
+    def _host(self) -> str:
+        return self._executor.host if self._executor else ""
 
     def _reply(self, reply: Reply) -> None:
         reply.inline_limit = self._objects.inline.largest
@@ -188,6 +237,5 @@ class TaskConnection:
 
     def _found(self, waiter: Waiter) -> Reply:
         if self._wants_values:
-            host = self._executor.host if self._executor else ""
-            return Reply(values=waiter.values(host))
+            return Reply(values=waiter.values(self._host))
         return Reply(ready=waiter.ready())

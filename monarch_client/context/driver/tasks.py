@@ -21,13 +21,12 @@ GRACE_S = 2.0
 class Task:
     """A task that has not ended."""
 
-    __slots__ = ("executor", "is_cancelled", "item", "losses", "pending")
+    __slots__ = ("executor", "item", "losses", "pending")
 
     def __init__(self, item: Item) -> None:
         self.item = item
         self.pending: PendingCall
         self.executor: Executor | None = None
-        self.is_cancelled = False
         # How often its process died while it ran, or its result was lost.
         self.losses = 0
 
@@ -76,6 +75,11 @@ class Tasks:
         """Whether the object is the result of a task that has not ended."""
         return ref in self._tasks
 
+    def find(self, ref: bytes) -> PendingCall | None:
+        """Return the call of a task that has not ended."""
+        task = self._tasks.get(ref)
+        return task.pending if task else None
+
     def await_again(self) -> None:
         """Let tasks that were not sent wait for arguments which were lost since they were ready."""
         for task in list(self._tasks.values()):
@@ -108,7 +112,7 @@ class Tasks:
         if task is None:
             return False
         executor = task.executor
-        task.is_cancelled = True
+        task.pending.is_cancelled = True
         if executor is not None:
             self._objects.settle(ref, _cancelled(task))
             executor.request(Interrupt(ref))
@@ -124,7 +128,7 @@ class Tasks:
         if executor.calls.pop(done.id, self) is self or task is None:
             return
         self._finish(executor, task, done.ran_ns or None)
-        if not task.is_cancelled:
+        if not task.pending.is_cancelled:
             self._activity.ran(task.pending.call.name, done.payload, done.ran_ns, executor.host)
         self._end(task, done.payload, executor.host, has_run=True)
 
@@ -139,7 +143,7 @@ class Tasks:
             self._pool.release(executor)
         for call in calls:
             task = self._tasks.get(call)
-            if task is not None and task.is_cancelled:
+            if task is not None and task.pending.is_cancelled:
                 self._scheduler.withdraw(call)
                 self._end(task, _cancelled(task))
             elif task is not None:
@@ -154,13 +158,21 @@ class Tasks:
             self._forget_executor(executor, task)
             ran = position == 0
             task.losses += ran
-            if task.is_cancelled:
+            if task.pending.is_cancelled:
                 self._end(task, _cancelled(task))
             elif ran and task.losses > task.pending.call.max_retries:
                 self._end(task, _lost(task, host, ended), host=host)
             else:
                 self._scheduler.enqueue(task.item)
                 self._await_lost(task)
+
+    def starved_texts(self) -> dict[object, str]:
+        """Describe the tasks that wait for resources which actors have, by their shapes."""
+        return {
+            item.shape: f"The task {self._tasks[item.id].pending.call.name} waits for"
+            f" {self._scheduler.shortage(item.shape)}. Actors have what it needs, until they end."
+            for item in self._scheduler.starved()
+        }
 
     def running(self) -> Iterator[str]:
         """Yield the names of the tasks that run now: the first of each executor's calls."""
@@ -223,7 +235,7 @@ class Tasks:
 
     def _end(self, task: Task, payload: Payload, host: str = "", *, has_run: bool = False) -> None:
         call = task.pending.call
-        if task.is_cancelled:
+        if task.pending.is_cancelled:
             self._activity.cancelled(call.name)
         elif not has_run:
             self._activity.failed(call.name, payload, host)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from monarch_client.context import ActorOptions, JobContext, Lifetime, get_job_context
+from monarch_client.context.driver import shortage
 from monarch_client.context.errors import ActorDiedError, TaskCancelledError
 from tests.waiting import eventually
 
@@ -165,29 +168,47 @@ def test_calls_run_at_once_up_to_max_concurrency(context: JobContext) -> None:
         def meet(self):
             return self.barrier.wait() >= 0
 
-        async def meet_async(self):
-            import asyncio
-
-            self.count = getattr(self, "count", 0) + 1
-            while self.count < 3:
-                await asyncio.sleep(0.001)
-            return True
-
     actor = context.create_actor(Meeting, options=ActorOptions(max_concurrency=3))
     assert context.get([actor.meet() for _ in range(3)]) == [True] * 3
-    assert context.get([actor.meet_async() for _ in range(3)]) == [True] * 3
 
 
-def test_async_methods_of_a_serial_actor_share_its_loop(context: JobContext) -> None:
-    class Waits:
-        async def loop(self):
-            import asyncio
+def test_an_exit_of_an_actor_ends_it_as_in_ray(context: JobContext) -> None:
+    class Leaves:
+        def leave(self):
+            sys.exit(3)
 
-            await asyncio.sleep(0)
-            return id(asyncio.get_running_loop())
+        def answer(self):
+            return 1
 
-    actor = context.create_actor(Waits)
-    assert len(set(context.get([actor.loop(), actor.loop()]))) == 1
+    class LeavesAtOnce(Leaves):
+        def __init__(self):
+            sys.exit("no data")
+
+    actor = context.create_actor(Leaves)
+    assert context.get(actor.answer()) == 1
+    for call in (actor.leave(), actor.answer(), context.create_actor(LeavesAtOnce).answer()):
+        with pytest.raises(ActorDiedError, match=r"exited with status [31]"):
+            context.get(call, timeout=60)
+
+
+def test_an_actor_that_waits_for_resources_says_so(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortage, "CHECK_EACH_S", 0.05)
+    options = ActorOptions(resources={"CPU": 1})
+    with JobContext(resources={"CPU": 2}) as made:
+        actors = [made.create_actor(counter_class(), options=options) for _ in range(2)]
+        made.get([each.add() for each in actors])
+        last = made.create_actor(counter_class(), options=options)
+        task = made.create_task(abs, (-1,))
+        waits = [
+            "Counter waits for 1 CPU; .* has 0 CPU free. Actors keep what they take",
+            "abs waits for 1 CPU; .* has 0 CPU free. Actors have what it needs",
+        ]
+        assert eventually(lambda: all(re.search(each, caplog.text) for each in waits))
+        assert len(caplog.records) == 2  # each once
+        actors.clear()
+        assert made.get([last.add(), task], timeout=60) == [1, 1]
 
 
 def test_the_error_of_a_constructor_is_that_of_each_call(context: JobContext) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import time
+from pathlib import Path
+
 import pytest
 
 from monarch_client.context import (
     JobContext,
+    ObjectRef,
     TaskOptions,
     clear_job_context,
     get_job_context,
     set_job_context,
 )
-from monarch_client.context.errors import GetTimeoutError, InfeasibleError
+from monarch_client.context.errors import GetTimeoutError, InfeasibleError, TaskCancelledError
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.feature("S4.7")
 
@@ -104,3 +111,46 @@ def test_threads_of_a_task_use_its_context(context: JobContext) -> None:
             return sorted(pool.map(lambda n: own.get(own.create_task(abs, (n,))), range(-8, 0)))
 
     assert context.get(context.create_task(use), timeout=60) == list(range(1, 9))
+
+
+@pytest.mark.parametrize("recursive", [True, False])
+def test_a_cancel_ends_what_the_task_has_called_as_in_ray(
+    context: JobContext, tmp_path: Path, recursive: bool
+) -> None:
+    fifo, made = tmp_path / "started", tmp_path / "made"
+    for each in (fifo, made):
+        os.mkfifo(each)
+
+    class Waits:
+        async def wait(self):
+            await asyncio.sleep(600)
+
+    def leaf():
+        fifo.write_text("leaf")
+        time.sleep(600)
+
+    def branch():
+        own = get_job_context()
+        own.get(own.create_task(leaf))
+
+    def root(actor):
+        own = get_job_context()
+        calls = [own.create_task(branch), actor.wait()]
+        kept = own.put(calls)
+        made.write_text(kept.id.hex())
+        own.get(calls)
+
+    actor = context.create_actor(Waits)
+    call = context.create_task(root, (actor,))
+    kept = bytes.fromhex(made.read_text())
+    context.keep(kept)
+    children = context.get(ObjectRef(kept, context))
+    fifo.read_text()
+    context.cancel(call, recursive=recursive)
+    with pytest.raises(TaskCancelledError):
+        context.get(call, timeout=60)
+    running = context.wait(children, num_returns=2, timeout=60 if recursive else 0)[1]
+    assert running == ([] if recursive else children)
+    for each in running:
+        context.cancel(each)
+    assert eventually(lambda: not context._driver.objects.pending())
