@@ -200,22 +200,23 @@ def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
 
     Without an actor the request is the portal's own host's, which may do both.
     """
-    _require_administrator("Clouds", actor, to_change=to_change)
+    _require_administrator("Clouds are for", actor, to_change=to_change)
 
 
 def require_users(actor: Actor, *, to_change: bool = False) -> None:
     """Raise PermissionDeniedError unless `actor` may see users, or change them if `to_change`."""
-    _require_administrator("Users", actor, to_change=to_change)
+    _require_administrator("Users are for", actor, to_change=to_change)
 
 
 def _require_administrator(what: str, actor: Actor | None, *, to_change: bool) -> None:
     if actor is None:
         return
     if not (may_change_installation(actor) if to_change else actor.reaches_beyond_projects):
-        raise PermissionDeniedError(
-            f"{what} are for administrators of this installation, with a token that reaches all "
-            "projects."
-        )
+        # A browser has no token: its user is no administrator.
+        is_program = actor.token is not None or actor.driver is not None
+        writes = " and may write" if to_change else ""
+        token = f", with a token that reaches all projects{writes}" if is_program else ""
+        raise PermissionDeniedError(f"{what} administrators of this installation{token}.")
 
 
 def require_token_reach(actor: Actor, grant: ApiToken | None = None) -> None:
@@ -259,20 +260,12 @@ def user_for(username: str, actor: Actor | None = None) -> User:
 
 def require_sharing(actor: Actor) -> None:
     """Raise PermissionDeniedError unless `actor` may set what all projects share."""
-    _require_change("What all projects share is", actor)
+    _require_administrator("What all projects share is set by", actor, to_change=True)
 
 
 def require_budget(actor: Actor) -> None:
     """Raise PermissionDeniedError unless `actor` may set budgets."""
-    _require_change("Budgets are", actor)
-
-
-def _require_change(what: str, actor: Actor) -> None:
-    if not may_change_installation(actor):
-        raise PermissionDeniedError(
-            f"{what} set by administrators of this installation, with a token that reaches all "
-            "projects and may write. Ask one of them."
-        )
+    _require_administrator("Budgets are set by", actor, to_change=True)
 
 
 def may_change_installation(actor: Actor) -> bool:

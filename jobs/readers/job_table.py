@@ -117,6 +117,7 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
         run_began=Max("attempts__run_started_at", filter=Q(attempts__ended_at=None)),
         usd=Sum("attempts__usd"),
         has_dependencies=Exists(JobDependency.objects.filter(job=OuterRef("pk"))),
+        has_dependents=Exists(JobDependency.objects.filter(needs=OuterRef("pk"))),
         queue_gives_way=Exists(Queue.objects.filter(name=OuterRef("queue_name"), preemptible=True)),
     )
 
@@ -156,6 +157,7 @@ def job_row(job: Job, rights: Rights) -> wire.Job:
         array_index=job.array_index,
         array_values=job.array_values,
         has_dependencies=getattr(job, "has_dependencies", False),
+        has_dependents=getattr(job, "has_dependents", False),
         labels=job.labels,
         note=job.note,
         created_at=job.created_at,

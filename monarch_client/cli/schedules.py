@@ -244,11 +244,17 @@ def _with_file(
     """Upload the folders of `file` and call `send` with the project and its text."""
     from monarch_client.cli.folders import Sender  # noqa: PLC0415 - with JobSpec, 100 ms
     from monarch_client.spec import JobSpec  # noqa: PLC0415
+    from monarch_client.spec.documents import (  # noqa: PLC0415
+        OF_A_SCHEDULE,
+        several_documents,
+    )
 
     with click.open_file(file, encoding="utf-8", errors="replace") as source:
         text = source.read()
     base = Path.cwd() if file == "-" else Path(file).parent
     with _explaining(text, file):
+        if (several := several_documents(text, OF_A_SCHEDULE)) is not None:
+            raise InvalidSpecErrors([several])
         spec = JobSpec.parse(text, admin=True)
         slug = project or spec.portal.project or session.project(None)
         return send(slug, Sender(session.client, slug, base).send_all(text, spec))

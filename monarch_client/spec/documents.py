@@ -6,9 +6,12 @@ import re
 from dataclasses import dataclass, replace
 
 from monarch_client.errors import SpecError
+from monarch_client.spec.findings import SpecCode
 from monarch_client.spec.pipelines import in_order
 from monarch_client.spec.text_edits import line_before_edits
 
+# The advice for a text of several, where one job is scheduled.
+OF_A_SCHEDULE = "a schedule runs one job. Keep one of them, or make a schedule of each."
 # At the beginning of a line YAML takes these for nothing else, wherever they stand.
 _MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _SAYS_SOMETHING = re.compile(r"^[ \t]*[^#\s]", re.MULTILINE)
@@ -47,6 +50,16 @@ class Document:
         if is_same:
             return replace(error, line=line)
         return replace(error, line=line, column=None, end_column=None)
+
+
+def several_documents(text: str, advice: str) -> SpecError | None:
+    """Return the error of a text with several specifications, where one is taken; else None."""
+    documents = documents_in(text)
+    if len(documents) < 2:  # noqa: PLR2004 - a single one
+        return None
+    message = f"This text has {len(documents)} specifications, separated by ---, and {advice}"
+    line = documents[1].lines_before + 1
+    return SpecError("", line, SpecCode.YAML_FEATURE.value, message)
 
 
 def documents_in(text: str) -> list[Document]:

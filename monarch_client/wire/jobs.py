@@ -58,6 +58,7 @@ class Job:
         field(default_factory=dict)
     )
     has_dependencies: Annotated[bool, Meta(description="It starts after other jobs.")] = False
+    has_dependents: Annotated[bool, Meta(description="Other jobs start after it.")] = False
     labels: dict[str, str] = field(default_factory=dict)
     note: Annotated[str, Meta(description="A remark of its users.")] = ""
     created_at: Moment

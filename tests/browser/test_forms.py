@@ -33,6 +33,6 @@ def test_the_specification_of_a_schedule_is_checked_in_its_editor_while_one_type
     page.get_by_role("button", name="Line 2").wait_for()
     expect(page.locator(".cm-lintRange-error")).to_have_text("num_node")
     editor.fill("run: a\n---\nrun: b\n")
-    page.get_by_text("A schedule has one specification").wait_for()
+    page.get_by_text("A schedule runs one job").wait_for()
     editor.fill("run: x\n")
     page.get_by_text("Ready to save 1 node").wait_for()

@@ -12,8 +12,9 @@ from jobs.errors import InvalidSpecError
 from jobs.models import Job, Project
 from jobs.permissions import Actor
 from monarch_client.errors import SpecError
-from monarch_client.spec import SpecCode
-from monarch_client.spec.documents import Document, documents_in
+from monarch_client.spec.documents import Document, documents_in, several_documents
+
+_TAKES_ONE = "this request takes one. Send it to .../{}, which takes all or none."
 
 
 def submit_documents(
@@ -28,7 +29,7 @@ def submit_document(
     actor: Actor, project: Project, source: Source, *, idempotency_key: str | None = None
 ) -> Job:
     """Submit a source as `submit_job` does. InvalidSpecError, also if it is several."""
-    _refuse_several(source, "jobs/batch")
+    refuse_several(source, _TAKES_ONE.format("jobs/batch"))
     if isinstance(source, str):
         return submit_documents(actor, project, source, idempotency_key=idempotency_key)[0]
     return submit_job(actor, project, source, idempotency_key=idempotency_key)
@@ -36,7 +37,7 @@ def submit_document(
 
 def check_document(actor: Actor, project: Project, source: Source) -> Checked:
     """Check a source as `check_spec` does. InvalidSpecError, also if it is several."""
-    _refuse_several(source, "plan/batch")
+    refuse_several(source, _TAKES_ONE.format("plan/batch"))
     if isinstance(source, str):
         return check_documents(actor, project, source)[0]
     return check_spec(actor, project, source)
@@ -48,15 +49,10 @@ def check_documents(actor: Actor, project: Project, text: str) -> list[Checked]:
         return check_specs(actor, project, sources)
 
 
-def _refuse_several(source: Source, batch: str) -> None:
-    documents = documents_in(source) if isinstance(source, str) else []
-    if len(documents) > 1:
-        message = (
-            f"This text has {len(documents)} specifications, separated by ---, and this request "
-            f"takes one. Send it to .../{batch}, which takes all or none."
-        )
-        line = documents[1].lines_before + 1
-        error = SpecError("", line, SpecCode.YAML_FEATURE.value, message)
+def refuse_several(source: Source, advice: str) -> None:
+    """Raise InvalidSpecError with the advice if a text has several documents."""
+    error = several_documents(source, advice) if isinstance(source, str) else None
+    if error is not None:
         raise InvalidSpecError(errors=[error.to_dict()])
 
 

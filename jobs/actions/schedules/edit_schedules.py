@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from jobs.actions.jobs.submit import check_spec
+from jobs.actions.jobs.submit_documents import refuse_several
 from jobs.actions.projects.keep_project import lock_project
 from jobs.actions.schedules.run_schedule import keep_schedule, owner_of
 from jobs.admission.checked_spec import Checked, Source
@@ -22,6 +23,7 @@ from jobs.permissions import Actor, Verb, may, require, require_schedule
 from jobs.policies.timetables import Timetable, complaints
 from jobs.statuses import CatchUpPolicy, OverlapPolicy
 from monarch_client.spec import SpecCode, SpecError
+from monarch_client.spec.documents import OF_A_SCHEDULE
 
 MOST_SCHEDULES = 200  # of one project
 MOST_IN_A_NAME = 60
@@ -175,6 +177,7 @@ def _checked(
     checked = None
     if content.source is not None:
         try:
+            refuse_several(content.source, OF_A_SCHEDULE)
             checked = check_spec(actor, project, content.source)
         except InvalidSpecError as error:
             errors += error.data["errors"]

@@ -179,3 +179,11 @@ def test_several_are_removed_and_the_refusal_of_one_keeps_no_other(mportal, port
     assert result.stdout == "b: removed\n"
     assert "Not yours." in result.stderr
     assert result.exit_code == 125
+
+
+def test_a_file_of_several_jobs_is_refused_at_the_line_between_them(mportal, tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_text("name: one\nrun: echo 1\n---\nname: two\nrun: echo 2\n")
+    result = mportal("schedule", "add", "nightly", str(path), "-c", "@daily")
+    assert result.exit_code == 2
+    assert "job.yaml:3: " in result.stderr and "a schedule runs one job" in result.stderr

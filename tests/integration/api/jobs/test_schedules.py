@@ -60,6 +60,13 @@ def test_a_body_of_another_shape_is_refused(member, change):
     assert not Schedule.objects.exists()
 
 
+def test_a_text_of_several_jobs_is_refused_with_what_to_do(member):
+    body = {**BODY, "spec": f"{YAML}---\n{YAML}"}
+    (error,) = assert_problem(member.post(PATH, body), 422, "invalid_spec")["errors"]
+    assert "a schedule runs one job" in error["message"]
+    assert error["line"] == YAML.count("\n") + 1
+
+
 def test_a_name_that_is_taken_is_a_conflict(member):
     member.post(PATH, BODY)
     assert_problem(member.post(PATH, BODY), 409, "conflict")

@@ -44,6 +44,13 @@ def test_an_account_is_disabled_and_enabled_on_its_page(root):
     assert "last administrator" in text_of(refused)
 
 
+def test_a_browser_is_refused_without_a_word_of_tokens(member):
+    for address in ("/settings/users", "/settings/queues"):
+        refused = member.get(address)
+        assert refused.status_code == 403
+        assert "administrators of this installation." in text_of(refused)
+
+
 def test_users_end_their_own_sessions(member):
     Client().force_login(member.user)
     assert member.text("/settings/sessions").count("End the session") == 0

@@ -45,6 +45,13 @@ def test_an_admin_allows_laptops_and_refuses_them_again(admin, project):
     assert not Project.objects.get(slug="rl").laptops_may_attach
 
 
+def test_all_tabs_of_the_settings_have_one_heading_and_one_width(admin):
+    for tab in ("settings", "members", "secrets", "settings/budget", "settings/policies"):
+        html = admin.get(f"/rl/{tab}").content.decode()
+        assert "<h1>Settings</h1>" in html, tab
+        assert '<div class="stack settings">' in html, tab
+
+
 def test_an_archived_project_says_so_and_lists_leave_it_out(admin, project):
     Membership.objects.create(project=make_project("alpha"), user=admin.user, role=Role.VIEWER)
     admin.post("/rl/settings/archive")
