@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from jobs.backends.local.isolation import can_keep_sockets_apart, jobs_get_own_user
 from monarch_portal import static_files
 from monarch_portal.embedded import listener as listeners
 from monarch_portal.embedded import process_table, texts
@@ -82,6 +83,7 @@ def _supervise(home: Home, listener: socket.socket, lock: InstanceLock, terminal
     _collect_static_files()
     # Only now: the settings read what was written above.
     import django  # noqa: PLC0415
+    from django.conf import settings  # noqa: PLC0415
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
     django.setup()
@@ -89,6 +91,8 @@ def _supervise(home: Home, listener: socket.socket, lock: InstanceLock, terminal
 
     def on_ready(sign_in_path: str) -> None:
         terminal.say(texts.running(home, sign_in_path, stays=terminal.stays))
+        if settings.MPORTAL_LOCAL_BACKEND and jobs_get_own_user() and not can_keep_sockets_apart():
+            terminal.say(texts.open_sockets())
         terminal.all_is_well()
 
     Supervisor(home, listener, lock.leave).run(on_ready)

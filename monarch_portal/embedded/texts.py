@@ -32,6 +32,14 @@ def running(home: Home, sign_in_path: str, *, stays: bool) -> str:
     return "\n" + "\n".join(f"  {label:<16}{value}" for label, value in lines) + "\n"
 
 
+def open_sockets() -> str:
+    """Return a warning that this kernel does not keep jobs of different users apart."""
+    return (
+        "  Warning: this kernel is older than Linux 6.12. A job can run code in another user's job "
+        "here.\n  Let only users who trust each other submit, or set MPORTAL_LOCAL_BACKEND=0.\n"
+    )
+
+
 def status(found: PortalStatus) -> str:
     """Return a line for each process with its memory, and the sum."""
     if not found.running:

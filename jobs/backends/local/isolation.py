@@ -6,6 +6,7 @@ As root each cluster gets a user id of its own. What that user cannot reach (an 
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import stat
@@ -15,12 +16,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from jobs.backends.local.launcher import SYS_LANDLOCK_CREATE_RULESET
 from jobs.errors import BackendError
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 # The launcher hides these from jobs in any case; what is below them has to be shown again.
 _ALWAYS_HIDDEN = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - not used as a place for files
 _LAUNCHER_PATIENCE_S = 30.0
+# The flag and the answer that landlock_create_ruleset(2) documents.
+_ASK_FOR_VERSION, _LANDLOCK_WITH_SCOPES = 1, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,14 @@ class NodeStart:
     tmp: str
     started: str  # this file is made, once, by the process that starts the node
     output: str
+
+
+def can_keep_sockets_apart() -> bool:
+    """Whether the kernel can refuse connections between jobs' abstract sockets (Linux 6.12)."""
+    version = ctypes.CDLL(None).syscall(
+        SYS_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_FOR_VERSION
+    )
+    return bool(version >= _LANDLOCK_WITH_SCOPES)
 
 
 def jobs_get_own_user() -> bool:

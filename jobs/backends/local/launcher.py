@@ -1,4 +1,4 @@
-"""Start the runners of one attempt. Runs alone, as `python -I -S launcher.py`, never imported.
+"""Start the runners of one attempt. Runs alone, as `python -I -S launcher.py`.
 
 Reads a plan (JSON, written by `isolation.py`) from stdin. For each node: a child in a session of
 its own that hides what it need not see, gives up root, and becomes the runner. Ends when all have.
@@ -23,6 +23,10 @@ MS_NOSUID_NODEV = 0x2 | 0x4
 MS_NOSUID_NODEV_NOEXEC = 0x2 | 0x4 | 0x8
 HIDDEN = b"hidepid=invisible"
 PR_SET_NO_NEW_PRIVS = 38
+# Landlock(7), the same numbers on every architecture; scopes came with Linux 6.12.
+SYS_LANDLOCK_CREATE_RULESET = 444
+SYS_LANDLOCK_RESTRICT_SELF = 446
+LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET = 0x1
 # When memory runs out, jobs go before the portal and its database.
 OOM_SCORE = "300"
 
@@ -128,6 +132,32 @@ def isolate(plan: dict[str, Any], node: dict[str, Any]) -> None:
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    keep_to_own_sockets()
+
+
+class LandlockRuleset(ctypes.Structure):
+    """The kernel's `struct landlock_ruleset_attr`."""
+
+    _fields_ = (
+        ("handled_access_fs", ctypes.c_uint64),
+        ("handled_access_net", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+def keep_to_own_sockets() -> None:
+    """Refuse connections of this node's processes to abstract Unix sockets of other processes.
+
+    Monarch's workers serve one each, without a certificate, and any user may connect to it.
+    Kernels before 6.12 cannot refuse that: the node then runs all the same.
+    """
+    ruleset = LandlockRuleset(scoped=LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET)
+    size = ctypes.c_size_t(ctypes.sizeof(ruleset))
+    descriptor = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, ctypes.byref(ruleset), size, 0)
+    if descriptor < 0:
+        return
+    check(libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, descriptor, 0), "sockets of its own")
+    os.close(descriptor)
 
 
 def unshare(*, required: bool) -> bool:

@@ -3,22 +3,33 @@
 It attaches to the workers in PLAN, as their driver does, and starts nothing on them. It listens on
 127.0.0.1 only, and writes its address to FILE. Its end does not affect driver and workers. It ends
 by itself when WATCH, with which a driver requests it, has been missing for a while.
+
+Monarch's admin accepts every client that reaches its port. Where workers use certificates, this
+process therefore connects, closes that port, and relays requests of clients with a certificate of
+the attempt over its own connections.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import queue
 import resource
+import socket
+import ssl
+import struct
 import sys
 import threading
 import time
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
 # An admin ends soon after a killed runner.
 _LOOK_S = 2.0
@@ -30,6 +41,13 @@ _START_S = 60.0
 _FILES_A_HOST, _FILES_BESIDES = 3, 200
 # Without a connection Monarch writes 30 MB a second to a log of its own.
 _MOST_WRITTEN = 64 * 1024 * 1024
+# The runner sends two requests at a time.
+_RELAYED_AT_ONCE = 2
+# The admin itself gives a host 3 seconds.
+_ANSWER_S = 30.0
+_HANDSHAKE_S, _IDLE_S = 5.0, 120.0
+# proc_net_tcp(5): an established connection.
+_ESTABLISHED = "01"
 
 
 def main(plan_file: str, file: str, watch_file: str) -> None:
@@ -44,6 +62,8 @@ def main(plan_file: str, file: str, watch_file: str) -> None:
     hangs.start()
     # The reference keeps the admin alive.
     url, _held = _start(plan)
+    if urlsplit(url).scheme == "https":
+        url = _guarded(urlsplit(url).port or 0)
     hangs.cancel()
     new = Path(file + ".new")
     new.write_text(json.dumps({"urls": [url]}), encoding="utf-8")
@@ -107,6 +127,130 @@ def _job_of(meshes: dict[str, Any]) -> Any:
     return Attached()
 
 
+def _guarded(port: int) -> str:
+    """Close the admin's port, and return the address at which certificates open the way to it.
+
+    ConnectionError: another process connected before.
+    """
+    certificates = [os.environ[f"HYPERACTOR_TLS_{name}"] for name in ("CERT", "KEY", "CA")]
+    connections = [_connect(port, certificates) for _ in range(_RELAYED_AT_ONCE)]
+    _close_listener(port)
+    own = {connection.sock.getsockname()[1] for connection in connections}
+    if _clients_of(port) - own:
+        raise ConnectionError("another process connected to the mesh admin while it started")
+    relay = Relay(connections, certificates)
+    threading.Thread(target=relay.serve_forever, daemon=True, name="mesh-relay").start()
+    return f"https://127.0.0.1:{relay.server_port}"
+
+
+def _connect(port: int, certificates: list[str]) -> http.client.HTTPSConnection:
+    """Connect to the admin in this process; the handshake ends when Monarch has accepted."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(certificates[2])
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_ANSWER_S, context=context)
+    connection.connect()
+    # A lost connection cannot be replaced.
+    connection.auto_open = 0
+    return connection
+
+
+def _close_listener(port: int) -> None:
+    """Close the socket of this process that listens at `port`. LookupError: none does.
+
+    Its number goes on to a file that is never readable, so that Monarch waits without end for the
+    next connection. Connections that it has accepted stay.
+    """
+    for number in _sockets():
+        with socket.socket(fileno=os.dup(number)) as found:
+            is_listening = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if is_listening and found.family == socket.AF_INET and found.getsockname()[1] == port:
+                with socket.socket() as unbound:
+                    os.dup2(unbound.fileno(), number, inheritable=False)
+                return
+    raise LookupError(f"no socket of this process listens at port {port}")
+
+
+def _sockets() -> list[int]:
+    """Return the file descriptors of this process that are sockets."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        with suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                found.append(int(name))
+    return found
+
+
+def _clients_of(port: int) -> set[int]:
+    """Return the ports from which processes are connected to `port` on 127.0.0.1."""
+    server = "{:08X}:{:04X}".format(*struct.unpack("=I", socket.inet_aton("127.0.0.1")), port)
+    rows = [row.split() for row in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+    return {
+        int(remote.partition(":")[2], 16)
+        for _, local, remote, state, *_ in rows
+        if local == server and state == _ESTABLISHED
+    }
+
+
+class Relay(ThreadingHTTPServer):
+    """A server for clients with a certificate of the attempt; passes GET requests on."""
+
+    daemon_threads = True
+
+    def __init__(
+        self, connections: list[http.client.HTTPSConnection], certificates: list[str]
+    ) -> None:
+        super().__init__(("127.0.0.1", 0), RelayedRequest)
+        self.idle: queue.SimpleQueue[http.client.HTTPSConnection] = queue.SimpleQueue()
+        for connection in connections:
+            self.idle.put(connection)
+        certificate, key, authority = certificates
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(certificate, key)
+        context.load_verify_locations(authority)
+        # A client that never finishes its handshake holds up its own thread only.
+        self.socket = context.wrap_socket(
+            self.socket, server_side=True, do_handshake_on_connect=False
+        )
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore clients without a certificate, and those that hang up."""
+
+
+class RelayedRequest(BaseHTTPRequestHandler):
+    """One connection of a client: each request goes over an idle connection to the admin."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Relay
+
+    def setup(self) -> None:
+        """Let the client prove that it has a certificate."""
+        self.request.settimeout(_HANDSHAKE_S)
+        self.request.do_handshake()
+        self.request.settimeout(_IDLE_S)
+        super().setup()
+
+    def do_GET(self) -> None:
+        """Answer as the admin does. If it does not, end the process, which the runner restarts."""
+        connection = self.server.idle.get()
+        try:
+            connection.request("GET", self.path)
+            response = connection.getresponse()
+            body = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            _fail(f"Monarch's admin does not answer: {error!r:.200}")
+        self.server.idle.put(connection)
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.getheader("Content-Type", "text/plain"))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        """Write no line for each request."""
+
+
 def _lower_priority() -> None:
     """Lower the priority of this process: the job needs memory and processors more."""
     with suppress(OSError):
@@ -128,7 +272,12 @@ def _limit(hosts: int) -> None:
 
 
 def _give_up(limit_s: float) -> None:
-    sys.stderr.write(f"Monarch started no admin in {limit_s:.0f} s\n")
+    _fail(f"Monarch started no admin in {limit_s:.0f} s")
+
+
+def _fail(why: str) -> NoReturn:
+    """End the process from any thread."""
+    sys.stderr.write(f"{why}\n")
     sys.stderr.flush()
     os._exit(1)
 

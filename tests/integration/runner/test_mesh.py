@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import ssl
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +120,50 @@ def test_a_killed_proc_is_reported_while_the_driver_waits(make_rig) -> None:
     assert reason_of(rig) == "COMPLETED"
     # The end of the meshes was not reported as a loss.
     assert [text for text in rig.ingest.texts("portal") if "is unreachable" in text] == []
+
+
+def test_no_port_of_a_job_answers_a_client_without_a_certificate(make_rig) -> None:
+    rig = make_rig(run="python train.py", meshes={"trainers": 1}, tls=make_authority())
+    rig.write("train.py", DRIVER + IDLE)
+    rig.start()
+    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive"] * 2}, 180)
+    (admin,) = admins(rig)
+    addresses = {pid: listening_addresses(pid) for pid in rig.processes()}
+    # Monarch's own server and the relay in front of it.
+    assert len(addresses[admin]) >= 2
+    answers = {
+        address: answer_to_a_stranger(address) for each in addresses.values() for address in each
+    }
+    assert set(answers.values()) == {b""}, answers
+    rig.write("done", "")
+    assert reason_of(rig) == "COMPLETED"
+
+
+def listening_addresses(pid: int) -> set[tuple[str, int]]:
+    """Return the IPv4 addresses and ports at which a process listens."""
+    links = {str(each.readlink()) for each in Path("/proc", str(pid), "fd").iterdir()}
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    local = [row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in links]
+    return {(address_of(each[:8]), int(each[9:], 16)) for each in local}
+
+
+def address_of(text: str) -> str:
+    """Return the address that the kernel shows as `text`, in the machine's order of bytes."""
+    return socket.inet_ntoa(int(text, 16).to_bytes(4, sys.byteorder))
+
+
+def answer_to_a_stranger(address: tuple[str, int]) -> bytes:
+    """Send an HTTP request over TLS without a certificate; return what comes back."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        suppress(OSError),
+        socket.create_connection(address, 3) as plain,
+        context.wrap_socket(plain) as stranger,
+    ):
+        stranger.sendall(b"GET /v1/root HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return stranger.recv(1000)
+    return b""
 
 
 @pytest.mark.feature("P4.2")

@@ -11,7 +11,7 @@ import pytest
 
 from jobs.backends.base import LaunchRequest
 from jobs.backends.local.folders import SHARED_DIRECTORIES
-from jobs.backends.local.isolation import jobs_get_own_user
+from jobs.backends.local.isolation import can_keep_sockets_apart, jobs_get_own_user
 from jobs.backends.local.journal import unacknowledged_frames
 from jobs.backends.local.runner import installed_runner
 from tests.integration.backends.rigs import LocalRig
@@ -113,6 +113,21 @@ def test_a_job_sees_no_processes_and_no_names_of_other_jobs(
         "grep -lE 'secret-[w]ord' /proc/[0-9]*/cmdline; ls -d /proc/1; ls ~/..; "
         "ls ~/../..; cat ~/../output-0 ~/../started-0; test -d /proc/$$ && echo own"
     ) == ["own"]
+
+
+@as_root
+def test_a_job_cannot_connect_to_another_jobs_abstract_sockets(local: LocalRig) -> None:
+    if not can_keep_sockets_apart():
+        pytest.skip("needs Linux 6.12")
+    name = f"secret-{os.getpid()}"
+    serve = f"import socket; s = socket.socket(socket.AF_UNIX); s.bind('\\0{name}'); s.listen()"
+    connect = f"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')"
+    own = f'python3 -c "{serve}; {connect}; print(1, flush=True); input()"'
+    first = replace(local.request_program(f"sleep 600 | {own}"), portal_url=UNREACHABLE)
+    local.backend.launch(first)
+    wait_until(lambda: f"@{name}" in Path("/proc/net/unix").read_text())
+    output = local.output_of(f'python3 -c "{connect}" 2>&1 | tail -n 1')
+    assert output == ["PermissionError: [Errno 1] Operation not permitted"]
 
 
 def command_lines(local: LocalRig, request: LaunchRequest) -> list[bytes]:
