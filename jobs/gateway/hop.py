@@ -2,7 +2,7 @@
 
 Every process accepts every connection. Sessions and links are where the head of their attempt is
 connected, and this one relays to there. The bearer token is checked there as well, so a hop adds no
-rights; its header only prevents a second hop.
+rights; its header prevents a second hop, and reports the client's address.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.frames import EXTERNAL_CLOSE_CODES
 from websockets.http11 import Request, Response
 
+from jobs.gateway.admission import HOP_HEADER, hop_header
 from jobs.gateway.listeners import (
     CLOSE_TIMEOUT_S,
     LARGEST_MESSAGE,
@@ -26,7 +27,6 @@ from jobs.gateway.listeners import (
     Connection,
 )
 
-HEADER = "X-Mportal-Hop"
 # A process that hangs is not waited for long: the head is at another one within seconds.
 _OPEN_TIMEOUT_S = 2.0
 
@@ -36,7 +36,10 @@ async def hop(connection: Connection, request: Request, address: str) -> Respons
     try:
         far = await connect(
             f"ws://{address}{request.path}",
-            additional_headers={"Authorization": request.headers["Authorization"], HEADER: "1"},
+            additional_headers={
+                "Authorization": request.headers["Authorization"],
+                HOP_HEADER: hop_header(connection.client),
+            },
             compression=None,
             proxy=None,
             open_timeout=_OPEN_TIMEOUT_S,

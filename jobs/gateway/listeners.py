@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from websockets.asyncio.server import Server, ServerConnection
-from websockets.exceptions import InvalidHandshake
+from websockets.exceptions import InvalidHandshake, WebSocketException
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
@@ -32,6 +32,9 @@ PING_S = 10.0
 # What browsers offer beside their ticket: they cannot send a header.
 TERMINAL = Subprotocol("mportal.terminal.v1")
 
+# A client that is too slow, leaves, or does not speak the protocol.
+_FAULTS_OF_CLIENTS = (ConnectionError, EOFError, TimeoutError, WebSocketException)
+
 Handler = Callable[["Connection"], Awaitable[None]]
 Admit = Callable[["Connection", Request], Awaitable[Response | None]]
 
@@ -40,6 +43,8 @@ class Connection(ServerConnection):
     """A connection; `head` are bytes of it that web has read."""
 
     head = b""
+    # The client's network address, which `admit` sets.
+    client = ""
     # The handler that `admit` chose after it had authenticated the request.
     handle: Handler
     # Called instead of `handle` if the connection does not open after all.
@@ -172,6 +177,8 @@ class Listeners(Server):
                 self.all_connections.add(connection)
                 await connection.handle(connection)
                 await connection.close()
+        except _FAULTS_OF_CLIENTS as error:
+            log.debug("connection ended: %r", error)
         except Exception:
             log.exception("connection failed", extra={"action": "gateway_connection"})
         finally:

@@ -17,8 +17,10 @@ from websockets.http11 import Request, Response
 
 from jobs.actions.attempts import gateway_streams as rows
 from jobs.errors import DatabaseUnavailableError, PortalError, SessionRefusedError
+from jobs.gateway.admission import Admission, hopped_from
 from jobs.gateway.exchange import Exchange
-from jobs.gateway.hop import HEADER, hop
+from jobs.gateway.head_slots import HeadSlots
+from jobs.gateway.hop import hop
 from jobs.gateway.links import Link, Side
 from jobs.gateway.listeners import TERMINAL, Connection, Listeners
 from jobs.gateway.messages import Close, Hello, SessionLost
@@ -42,6 +44,8 @@ class Gateway:
     def __init__(self) -> None:
         self.instance = secrets.token_hex(8)
         self.exchange = Exchange(self.instance)
+        self.admission = Admission()
+        self.heads = HeadSlots(self.exchange.background)
         self._address = settings.MPORTAL_GATEWAY_INTERNAL
         self.listeners = Listeners(self._admit)
         # Current sessions of the attempts that are connected here, with their attempts.
@@ -90,16 +94,22 @@ class Gateway:
 
     async def _open(self, connection: Connection, request: Request, path: str) -> Response | None:
         """Open the stream of a route, here or at another process; the answer if it is refused."""
-        scheme, _, token = _credential_of(request, path).partition(" ")
+        token = _token_of(request, path)
+        if not token:
+            return _refusal(connection, SessionRefusedError("This needs a bearer token."))
+        connection.client = self.admission.address_of(connection, request)
         try:
-            if scheme.lower() != "bearer" or not token or not token.isascii():
-                raise SessionRefusedError("This needs a bearer token.")
             address = (
-                "" if HEADER in request.headers else await self._elsewhere(path, token.strip())
+                ""
+                if hopped_from(request) is not None
+                else await self._elsewhere(connection, path, token)
             )
             if address:
                 return await hop(connection, request, address)
-            await self._routes[path.removeprefix(_PREFIX)](connection, token.strip())
+            await self._routes[path.removeprefix(_PREFIX)](connection, token)
+        except SessionRefusedError as error:
+            counted = await self.admission.count_unknown(connection.client, error)
+            return _refusal(connection, counted)
         except PortalError as error:
             return _refusal(connection, error)
         except DatabaseError as error:
@@ -107,21 +117,27 @@ class Gateway:
             return _refusal(connection, DatabaseUnavailableError())
         return None
 
-    async def _elsewhere(self, path: str, token: str) -> str:
+    async def _elsewhere(self, connection: Connection, path: str, token: str) -> str:
         """Return the address of the process to which a connection belongs; "" for this one."""
         if path == f"{_PREFIX}v1/session":
-            return await in_thread(rows.address_of_session, token, self.instance)
+            return await self._look_up(connection, rows.address_of_session, token, self.instance)
         instance, dot, _ = token.partition(".")
         if path == f"{_PREFIX}v1/link" and dot and instance != self.instance:
-            return await in_thread(rows.address_of_instance, instance)
+            return await self._look_up(connection, rows.address_of_instance, instance)
         return ""
 
+    async def _look_up(
+        self, connection: Connection, find: Callable[..., T], *arguments: object
+    ) -> T:
+        return await self.admission.look_up(connection.client, find, *arguments)
+
     async def _admit_session(self, connection: Connection, token: str) -> None:
-        entry = await in_thread(rows.enter_session, token)
+        entry = await self._look_up(connection, rows.enter_session, token)
         connection.handle = partial(self._serve_session, entry)
 
     async def _admit_head(self, connection: Connection, token: str) -> None:
-        entry = await in_thread(rows.enter_head, token)
+        entry = await self._look_up(connection, rows.enter_head, token)
+        self.heads.take(entry.attempt_id, connection)
         connection.handle = partial(self._serve_head, entry.attempt_id)
 
     async def _admit_link(self, connection: Connection, token: str) -> None:
@@ -131,7 +147,7 @@ class Gateway:
         connection.handle = partial(self._serve_link, *found)
 
     async def _admit_terminal(self, connection: Connection, token: str) -> None:
-        await in_thread(rows.check_terminal, token)
+        await self._look_up(connection, rows.check_terminal, token)
         connection.handle = partial(self._serve_terminal, token)
 
     async def _serve_terminal(self, ticket: str, connection: Connection) -> None:
@@ -177,9 +193,11 @@ class Gateway:
     async def _serve_head(self, attempt_id: int, connection: Connection) -> None:
         head = HeadStream(connection, attempt_id)
         connection.keep_alive(ends_silence=True)
+        silence = self.heads.expect_hello(connection)
         try:
             async for message in head.messages():
                 if isinstance(message, Hello):
+                    silence.cancel()
                     head.hello = message
                     await self._note("head", self._note_head, attempt_id, message)
                     await self.exchange.add_head(head)
@@ -189,6 +207,8 @@ class Gateway:
                 elif head.hello is not None:
                     await self.exchange.from_head(head, message)
         finally:
+            silence.cancel()
+            self.heads.free(attempt_id, connection)
             if await self.exchange.remove_head(head):
                 await self._note("head", rows.drop_head, attempt_id, self.instance)
 
@@ -223,13 +243,20 @@ class Gateway:
         """
         await self._note_traffic()
         await self._end_sessions()
+        await self._end_heads()
+        await self._follow_heads()
+
+    async def _end_heads(self) -> None:
+        """Renew the leases of heads; close those of attempts that have ended or are elsewhere."""
+        attempts = set(self.heads.attempts)
+        for attempt_id in attempts - await in_thread(rows.open_attempts, list(attempts)):
+            self.heads.close(attempt_id, "the attempt has ended")
         heads = dict(self.exchange.heads)
         if heads:
             kept = await in_thread(rows.renew_heads, list(heads), self.instance)
             for attempt_id in set(heads) - kept:
                 why = "the attempt has ended, or is elsewhere"
                 self.exchange.background.start(heads[attempt_id].close(1001, why))
-        await self._follow_heads()
 
     async def _follow_heads(self) -> None:
         """Close sessions whose heads are connected to another process: they dial, and hop there."""
@@ -276,14 +303,17 @@ class Gateway:
                 self.exchange.background.start(self.exchange.name_sessions(head, of_head))
 
 
-def _credential_of(request: Request, path: str) -> str:
-    """Return the value of the only Authorization header, or ""; a browser offers a terminal's."""
+def _token_of(request: Request, path: str) -> str:
+    """Return the bearer token, or that which a terminal's browser offers; "" if there is none."""
     if path != f"{_PREFIX}{_TERMINAL_ROUTE}":
-        values = request.headers.get_all("Authorization")
-        return values[0] if len(values) == 1 else ""
-    offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
-    tickets = [each.strip() for each in offered if each.strip() != TERMINAL]
-    return f"Bearer {tickets[0]}" if len(tickets) == 1 else ""
+        given = request.headers.get_all("Authorization")
+        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        found = token.strip() if scheme.lower() == "bearer" else ""
+    else:
+        offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol")).split(",")
+        tickets = [each.strip() for each in offered if each.strip() != TERMINAL]
+        found = tickets[0] if len(tickets) == 1 else ""
+    return found if found.isascii() else ""
 
 
 def _refusal(connection: Connection, error: PortalError) -> Response:

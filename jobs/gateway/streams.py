@@ -24,18 +24,23 @@ from jobs.statuses import GatewayKind
 
 log = logging.getLogger(__name__)
 
-# A message counts as one for each KiB of it. A session that sends more is read more slowly.
 SESSION_MESSAGES_PER_S = 100.0
+# It answers all sessions of its attempt.
+HEAD_MESSAGES_PER_S = 400.0
 _COUNTED = 1024
 
 
 class Stream:
-    """A control stream: JSON text messages in both directions."""
+    """A control stream: JSON text messages in both directions, and so many a second from its end.
+
+    A message counts as one for each KiB of it. An end that sends more is read more slowly.
+    """
 
     decode: Callable[[str], Any]
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, messages_per_s: float) -> None:
         self.connection = connection
+        self._messages = Bucket(messages_per_s)
 
     async def send(self, op: str, /, **fields: Any) -> None:
         """Send a message; nothing if the stream has closed."""
@@ -51,7 +56,7 @@ class Stream:
         """
         try:
             async for text in self.connection:
-                await self._pace(len(text))
+                await self._messages.take(1 + len(text) // _COUNTED)
                 try:
                     message = await self._decoded(text)
                 except MalformedMessageError:
@@ -76,9 +81,6 @@ class Stream:
         """Close the stream."""
         await self.connection.close(code, reason)
 
-    async def _pace(self, size: int) -> None:
-        """Wait before a message of this size is handled."""
-
 
 class HeadStream(Stream):
     """The control stream of an attempt's head node. `hello` is its first message."""
@@ -86,7 +88,7 @@ class HeadStream(Stream):
     decode = staticmethod(decode_from_head)
 
     def __init__(self, connection: Connection, attempt_id: int) -> None:
-        super().__init__(connection)
+        super().__init__(connection, HEAD_MESSAGES_PER_S)
         self.attempt_id = attempt_id
         self.hello: Hello | None = None
         # Whether it knows which sessions of its attempt go on.
@@ -114,20 +116,16 @@ class SessionStream(Stream):
         meter: Meter,
         kind: GatewayKind,
     ) -> None:
-        super().__init__(connection)
+        super().__init__(connection, SESSION_MESSAGES_PER_S)
         self.session_id = session_id
         self.attempt_id = attempt_id
         self.meter = meter
         self.kind = kind
         self.links: dict[int, Link] = {}
         self.signing: dict[int, int] = {}
-        self._messages = Bucket(SESSION_MESSAGES_PER_S)
 
     @property
     def is_full(self) -> bool:
         """Whether it has as many links as one session may have."""
         self.links = {number: each for number, each in self.links.items() if not each.is_done}
         return len(self.links) >= MOST_PENDING
-
-    async def _pace(self, size: int) -> None:
-        await self._messages.take(1 + size // _COUNTED)

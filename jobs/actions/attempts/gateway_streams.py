@@ -152,6 +152,12 @@ def enter_head(token: str) -> HeadEntry:
     return HeadEntry(attempt.pk)
 
 
+def open_attempts(attempt_ids: list[int]) -> set[int]:
+    """Return those of the attempts that have not ended."""
+    rows = Attempt.objects.filter(pk__in=attempt_ids, ended_at=None)
+    return set(rows.values_list("pk", flat=True))
+
+
 def note_head(attempt_id: int, instance: str, address: str, hello: Mapping[str, Any]) -> None:
     """Store that the head of the attempt is connected to this process of the gateway."""
     GatewayHead.objects.update_or_create(

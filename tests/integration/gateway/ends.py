@@ -25,11 +25,12 @@ HELLO = {
 WAIT_S = 10.0
 
 
-def dial(url: str, path: str, token: str, **options: Any) -> ClientConnection:
-    """Open a WebSocket of the gateway at `url` (http)."""
+def dial(url: str, path: str, token: str, *, address: str = "", **options: Any) -> ClientConnection:
+    """Open a WebSocket of the gateway at `url` (http), through a proxy if there is an address."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     opening = connect(
         f"{url.replace('http', 'ws', 1)}/gateway/v1/{path}",
-        additional_headers={"Authorization": f"Bearer {token}"} if token else {},
+        additional_headers=headers | ({"X-Forwarded-For": address} if address else {}),
         compression=None,
         ping_interval=None,
         proxy=None,
@@ -39,7 +40,9 @@ def dial(url: str, path: str, token: str, **options: Any) -> ClientConnection:
     return opening.__enter__()
 
 
-def raw(url: str, path: str, token: str, *, has_key: bool = True) -> socket.socket:
+def raw(
+    url: str, path: str, token: str, *, has_key: bool = True, address: str = ""
+) -> socket.socket:
     """Return the socket of an opening request that was sent; `has_key`: whether it is valid."""
     host, _, port = url.removeprefix("http://").partition(":")
     headers = {
@@ -49,6 +52,8 @@ def raw(url: str, path: str, token: str, *, has_key: bool = True) -> socket.sock
         "Upgrade": "websocket",
         "Sec-WebSocket-Version": "13",
     }
+    if address:
+        headers["X-Forwarded-For"] = address
     if has_key:
         headers["Sec-WebSocket-Key"] = "dGhlIHNhbXBsZSBub25jZQ=="
     lines = [f"GET /gateway/v1/{path} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
