@@ -80,6 +80,7 @@ urlpatterns = [
     path("settings/notices", notification_pages.notices, name="notices"),
     path("settings/time", settings_pages.time_settings, name="time_settings"),
     path("settings/help/<path:name>", help_pages.page, name="help"),
+    path("settings/help-search", help_pages.search, name="help_search"),
     path("settings/whats-new", help_pages.whats_new, name="whats_new"),
     path("settings/theme", settings_pages.theme, name="theme"),
     path("settings/projects", project_pages.all_projects, name="all_projects"),

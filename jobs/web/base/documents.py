@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -51,10 +52,22 @@ def rendered(name: str) -> SafeString:
 
 def render(text: str, name: str) -> SafeString:
     """Render Markdown whose relative links are those of the file `name`."""
-    tokens = _MARKDOWN.parse(_PICTURE.sub("", text))
-    _prepare(tokens, name)
+    tokens = markdown_tokens(text)
+    _lead_all(tokens, name)
     html: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     return mark_safe(html)  # noqa: S308
+
+
+def markdown_tokens(text: str) -> list[Token]:
+    """Return the blocks of a Markdown text, whose headings have their ids."""
+    tokens = _MARKDOWN.parse(_PICTURE.sub("", text))
+    used: Counter[str] = Counter()
+    for token, after in pairwise(tokens):
+        if token.type == "heading_open":
+            anchor = slug(after.content)
+            token.attrSet("id", f"{anchor}-{used[anchor]}" if used[anchor] else anchor)
+            used[anchor] += 1
+    return tokens
 
 
 def title_of(name: str) -> str:
@@ -63,19 +76,13 @@ def title_of(name: str) -> str:
     return next((line[2:] for line in text.splitlines() if line.startswith("# ")), name)
 
 
-def _prepare(tokens: list[Token], name: str) -> None:
-    """Give headings their ids, and links their addresses here."""
-    used: Counter[str] = Counter()
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        if token.type == "heading_open" and after is not None:
-            anchor = slug(after.content)
-            token.attrSet("id", f"{anchor}-{used[anchor]}" if used[anchor] else anchor)
-            used[anchor] += 1
-        for child in token.children or []:
-            if child.type == "link_open":
-                _lead(child, "href", name)
-            elif child.type == "image":
-                _lead(child, "src", name)
+def _lead_all(tokens: list[Token], name: str) -> None:
+    """Give links and pictures their addresses here."""
+    for child in (child for token in tokens for child in token.children or []):
+        if child.type == "link_open":
+            _lead(child, "href", name)
+        elif child.type == "image":
+            _lead(child, "src", name)
 
 
 def slug(heading: str) -> str:

@@ -1,4 +1,4 @@
-"""The news of the portal: changelog entries for users, of the next and the last release."""
+"""The news of the portal: the changelog's highlights of the next and the last release."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _AREA = re.compile(r"^#### ", re.MULTILINE)
 # Of those who run or change the portal.
 _UNSEEN_AREAS = ("Operation", "Development")
 _RELEASES = 2
+_HIGHLIGHTS = "### Highlights\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,18 @@ def news() -> News:
 
 
 def for_users(changelog: str) -> str:
-    """Return the newest releases of a changelog, without the areas that users do not see."""
+    """Return the highlights of the newest releases of a changelog.
+
+    Of a release without highlights: all but the areas that users do not see.
+    """
     releases = _RELEASE.split(changelog)[1 : 1 + _RELEASES]
-    return "".join(f"## {_without_unseen(release)}" for release in releases)
+    return "".join(f"## {_highlights(each) or _without_unseen(each)}" for each in releases)
+
+
+def _highlights(release: str) -> str:
+    """Return a release with its highlights alone; "" if it has none."""
+    head, mark, rest = release.partition(_HIGHLIGHTS)
+    return f"{head}{rest.partition('### ')[0]}" if mark else ""
 
 
 def _without_unseen(release: str) -> str:

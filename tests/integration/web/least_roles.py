@@ -30,6 +30,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "notices"): SIGNED_IN,
     ("get", "schedule_times"): "viewer",
     ("get", "help"): SIGNED_IN,
+    ("get", "help_search"): SIGNED_IN,
     ("get", "whats_new"): SIGNED_IN,
     ("get", "time_settings"): SIGNED_IN,
     ("post", "time_settings"): SIGNED_IN,

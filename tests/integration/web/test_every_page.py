@@ -33,6 +33,7 @@ OWN_PAGES = [
     "/settings/password",
     "/settings/time",
     "/settings/help/docs/README.md",
+    "/settings/help-search?q=log",
     "/settings/whats-new",
     "/settings/machines",
     "/settings/projects",

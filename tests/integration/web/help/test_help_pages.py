@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from jobs.web.base.document_search import search_documents
+from jobs.web.base.documents import rendered
 from monarch_client.version import __version__
 
 NEWS = "/settings/whats-new"
@@ -32,6 +36,22 @@ def test_only_files_of_the_documentation_are_served(viewer):
         "jobs/tasks.py",
     ):
         assert viewer.get(f"/settings/help/{name}").status_code == 404
+
+
+def test_the_documentation_is_searched_by_words_and_leads_to_the_section(viewer):
+    page = viewer.get("/settings/help-search", {"q": "PATIENCE scheduling"}).content.decode()
+    assert re.search(r'href="/settings/help/docs/explanation/scheduling\.md#[\w-]+"', page)
+    assert 'value="PATIENCE scheduling"' in page
+    assert "No section has all of these words" in viewer.text("/settings/help-search", q="xyzzy q")
+    assert b'value="&lt;b&gt;"' in viewer.get("/settings/help-search", {"q": "<b>"}).content
+
+
+def test_a_section_with_the_words_in_its_heading_comes_first():
+    first = search_documents("forward a port")[0].section
+    assert (first.page, first.anchor) == ("docs/howto/ssh-into-a-job.md", "forward-a-port")
+    for found in search_documents("job"):
+        ids = str(rendered(found.section.page))
+        assert f'id="{found.section.anchor}"' in ids
 
 
 def test_whats_new_is_marked_until_it_was_seen(viewer):

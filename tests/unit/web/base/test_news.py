@@ -1,7 +1,8 @@
-"""The news: two releases of the changelog, without what users do not see."""
+"""The news: the highlights of two releases, else what users see of them."""
 
 from __future__ import annotations
 
+from jobs.web.base.documents import shipped
 from jobs.web.base.news import for_users
 
 CHANGELOG = """# Changelog
@@ -52,3 +53,15 @@ def test_the_news_are_those_of_two_releases_without_operation_and_development() 
         assert text in shown
     for text in ("make target", "linter", "Operation", "Development", "- Jobs."):
         assert text not in shown
+
+
+def test_the_news_of_a_release_with_highlights_are_these_alone() -> None:
+    highlights = "## [Unreleased]\n\n### Highlights\n\n- A shell on any node.\n"
+    shown = for_users(CHANGELOG.replace("## [Unreleased]\n", highlights))
+    assert "A shell on any node" in shown and "Logs fold" in shown
+    assert "A job has labels" not in shown and "### Fixed" not in shown
+
+
+def test_the_changelog_has_at_most_a_dozen_highlights() -> None:
+    text = for_users(shipped()["CHANGELOG.md"].read_text(encoding="utf-8"))
+    assert 5 <= text.count("\n- ") <= 12
