@@ -135,10 +135,10 @@ class RunnerRig:
                 os.kill(pid, signal.SIGKILL)
         return left
 
-    @staticmethod
-    def _environment() -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        return {"PATH": path, "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8"}
+        # Not the user's own: scripts of jobs read its .bashrc.
+        return {"PATH": path, "HOME": str(self.folder), "LANG": "C.UTF-8"}
 
 
 def free_port(address: str = "127.0.0.1") -> int:

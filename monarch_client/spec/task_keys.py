@@ -150,7 +150,8 @@ TASK_KEYS = (
     ),
     Key(
         "setup",
-        "What prepares each node, before `run` begins anywhere.",
+        "What prepares each node, before `run` begins anywhere. `run` reads `~/.bashrc` first, and "
+        "so finds what `setup` has put there.",
         _script,
         "pip install -r requirements.txt",
     ),

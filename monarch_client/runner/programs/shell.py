@@ -1,4 +1,4 @@
-"""Run scripts of a job as SkyPilot does: by bash, in the work directory, without -e."""
+"""Run scripts of a job as SkyPilot does: in the work directory, after ~/.bashrc, without -e."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.small_files import write_private
 from monarch_client.runner.programs import repository
+from monarch_client.runner.programs.startup import after_bashrc
 
 if TYPE_CHECKING:
     from typing import Mapping
@@ -38,6 +39,9 @@ def start_shell(
     cwd = place.folder.workdir
     file = shlex.quote(str(place.folder.script(name)))
     command = _READ_AND_RUN.format(file=file, code=_CANNOT_START_CODE)
+    if name != WORKDIR:
+        own = frozenset([*place.config.envs, *place.config.secrets])
+        command = after_bashrc(command, name, env, own)
     try:
         return place.children.start(
             ["bash", "-c", command, name], cwd=cwd, env=env, on_pieces=on_pieces, on_exit=on_exit

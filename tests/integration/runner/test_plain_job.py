@@ -90,6 +90,13 @@ def test_a_failing_setup_names_its_rank_and_code(make_rig: MakeRig) -> None:
     assert_clean(rig)
 
 
+def test_run_finds_what_setup_wrote_into_the_users_file(make_rig: MakeRig) -> None:
+    setup = "echo 'export WORD=kept SKYPILOT_NODE_RANK=7' >> ~/.bashrc"
+    rig = make_rig(setup=setup, run='echo "$WORD on $SKYPILOT_NODE_RANK"')
+    assert rig.run()["reason"] == "COMPLETED"
+    assert rig.ingest.texts() == ["kept on 0"]
+
+
 def test_no_user_of_the_machine_reads_scripts_in_command_lines(make_rig: MakeRig) -> None:
     setup = "word=word-of-setup; echo up; until [ -e ../go ]; do sleep 0.01; done"
     rig = make_rig(setup=setup, run="word=word-of-run; echo up; sleep 300 & wait")

@@ -14,6 +14,7 @@ import pytest
 from monarch_client.runner.base.config import NodeFolder
 from monarch_client.runner.base.processes import exit_code_of
 from monarch_client.runner.programs.shell import RUN, SETUP, start_shell, write_scripts
+from monarch_client.runner.programs.startup import after_bashrc
 from tests.each_case import check_each
 
 # Each ends the shell, or asks it for something, in a way of its own.
@@ -40,42 +41,63 @@ SCRIPTS = {
     "odd text": "echo 'caf\u00e9 \"$x\" `no` \\\\ %s'\n\n# the end",
     "no text": "",
     "its own options": "echo $-; set -o | grep -c on",
+    "descriptors": "ls /proc/self/fd",
+    "variables": "compgen -v | grep -i mportal; echo $SHLVL",
 }
+# Debian's begins so: what `conda init` appends counts in an interactive shell only.
+GUARD = "case $- in *i*) ;; *) return;; esac\n"
+BASHRC = f"""{GUARD}
+export GIVEN=file EXPORTED=file
+PLAIN='two  words' LIST=(1 2 '3 4')
+greet() {{ echo "hello $1"; }}
+alias wave='echo waving'
+cd /
+"""
 
 
 class Node:
     """The parts of a node that running a script takes."""
 
-    def __init__(self, root: Path, run: str, setup: str = "") -> None:
+    def __init__(self, root: Path, run: str, setup: str = "", bashrc: str = "") -> None:
         self.folder = NodeFolder(root)
+        self.home = root / "home"
         self.folder.workdir.mkdir(parents=True, exist_ok=True)
         self.folder.state.mkdir(exist_ok=True)
+        self.home.mkdir(exist_ok=True)
+        if bashrc:
+            (self.home / ".bashrc").write_text(bashrc)
         config: Any = SimpleNamespace(run=run, setup=setup)
         write_scripts(config, self.folder)
 
-    def run(self, name: str = RUN) -> subprocess.CompletedProcess[str]:
+    def run(self, name: str = RUN, **envs: str) -> subprocess.CompletedProcess[str]:
         started: list[list[str]] = []
         children = SimpleNamespace(start=lambda argv, **_options: started.append(argv))
-        place: Any = SimpleNamespace(folder=self.folder, children=children)
-        start_shell(place, name, {}, lambda *_: None, lambda _code: None)
-        return run(started[0], self.folder.workdir)
+        config = SimpleNamespace(envs=envs, secrets=[])
+        place: Any = SimpleNamespace(folder=self.folder, children=children, config=config)
+        env = {**os.environ, **envs}
+        start_shell(place, name, env, lambda *_: None, lambda _code: None)
+        return run(started[0], self.folder.workdir, {"HOME": str(self.home), **envs})
 
 
-def run(argv: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    argv: list[str], cwd: Path, variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         argv,
         cwd=cwd,
-        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8", **(variables or {})},
         stdin=subprocess.DEVNULL,
+        start_new_session=True,
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def test_a_script_does_what_bash_does_with_the_same_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bashrc", ["", GUARD + "true\n"], ids=["", "bashrc"])
+def test_a_script_does_what_bash_does_with_the_same_text(tmp_path: Path, bashrc: str) -> None:
     def check(_what: str, script: str) -> None:
-        node = Node(tmp_path, script)
+        node = Node(tmp_path, script, bashrc=bashrc)
         ours, plain = node.run(), run(["bash", "-c", script], node.folder.workdir)
         assert ours.stdout == plain.stdout
         assert exit_code_of(ours.returncode) == exit_code_of(plain.returncode)
@@ -111,3 +133,52 @@ def test_only_the_jobs_user_can_read_scripts(tmp_path: Path) -> None:
     node = Node(tmp_path, "echo run", "echo setup")
     modes = [stat.S_IMODE(path.stat().st_mode) for path in node.folder.state.iterdir()]
     assert modes == [0o600] * 3
+
+
+@pytest.mark.parametrize("name", [RUN, SETUP])
+def test_what_the_users_file_defines_is_there(tmp_path: Path, name: str) -> None:
+    script = """
+echo $EXPORTED $GIVEN "$PLAIN" "${LIST[2]}"
+greet you; wave
+bash -c 'echo $EXPORTED'
+[ $PWD = $MPORTAL_TEST ] && echo here"""
+    node = Node(tmp_path, script, script, BASHRC)
+    answer = node.run(name, GIVEN="job's", MPORTAL_TEST=str(node.folder.workdir))
+    assert answer.stdout.splitlines() == [
+        "file job's two  words 3 4",
+        "hello you",
+        "waving",
+        "file",
+        "here",
+    ], answer.stderr
+
+
+def test_conda_is_found_after_setup_has_initialized_it(tmp_path: Path) -> None:
+    conda = tmp_path / "conda/etc/profile.d/conda.sh"
+    conda.parent.mkdir(parents=True)
+    conda.write_text("conda() { echo conda $*; }\n")
+    setup = f"echo 'export CONDA_EXE={tmp_path}/conda/bin/conda' >> ~/.bashrc"
+    node = Node(tmp_path, "conda activate x; bash -c 'conda info'", setup, GUARD)
+    assert node.run(SETUP).returncode == 0
+    answer = node.run()
+    assert answer.stdout == "conda activate x\nconda info\n", answer.stderr
+
+
+def test_the_files_own_output_is_shown_and_bashs_words_about_it_are_not(tmp_path: Path) -> None:
+    node = Node(tmp_path, "echo ran", bashrc=GUARD + "echo shown; echo too >&2\n")
+    answer = node.run()
+    assert (answer.stdout, answer.stderr) == ("shown\nran\n", "too\n")
+
+
+def test_a_search_path_keeps_what_the_runner_put_in_front(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    command = after_bashrc("echo $PATH", "run", {"PATH": "/venv/bin:/usr/bin:/bin"}, frozenset())
+    node = Node(tmp_path, "", bashrc="export PATH=/conda/bin:$PATH\n")
+    answer = run(
+        ["bash", "-c", command],
+        tmp_path,
+        {"HOME": str(node.home), "PATH": "/venv/bin:/usr/bin:/bin"},
+    )
+    assert answer.stdout == "/venv/bin:/conda/bin:/venv/bin:/usr/bin:/bin\n"
