@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import Resolver404
 from django.views import defaults
 
 from jobs.api.base.errors import problem, problem_of
+from jobs.audit.request_context import current_request
 from jobs.errors import DatabaseUnavailableError
 from jobs.ground.outages import is_database_away
 from jobs.web.base.access import actor_of
@@ -57,7 +59,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if request.path_info.startswith(_API):
         return problem_of(error)
     if not is_database_away(error):
-        return defaults.server_error(request)
+        # Rendered without the request: reading its session may be what failed.
+        context = {"request_id": current_request().request_id}
+        return HttpResponseServerError(render_to_string("500.html", context))
     response = render(request, "503.html", status=503)
     response.headers["Retry-After"] = str(DatabaseUnavailableError.retry_after)
     return response

@@ -1,21 +1,34 @@
-"""The portal's own log: one JSON object a line on standard error. Users' lines never go here."""
+"""The portal's own log: one JSON object a line on standard error.
+
+Lines of users never go here, and no secret does: the formatter removes from every line those
+that it can recognize, such as the one in the address of a one-time sign-in link.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from datetime import datetime, timezone
 from typing import Any
+
+from jobs.audit.request_context import current_request
 
 # What every LogRecord has; anything beyond was given as `extra` and belongs into the line.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 # Django's whole request with its headers; uvicorn's message once more, with escape codes.
 UNWANTED = ("request", "color_message")
+# Tokens, which begin alike; what follows Bearer; one-time links.
+_SECRETS = re.compile(r"(\bmp[agjt]_|\bbearer +|/sign-in/once/+)[^\s\"'\\/?#&@,;]+", re.IGNORECASE)
+_PASSWORDS = re.compile(r"(\w://[^\s/:@\"]*:)[^\s/@\"]+@")
 
 
 class JsonFormatter(logging.Formatter):
-    """`time`, `level`, `logger`, `message`, then the call's extras: `action` and ids."""
+    """`time`, `level`, `logger`, `message`, `request_id`, then the call's extras: `action` and ids.
+
+    `request_id` is the X-Request-ID of the request for which the code runs, if there is one.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record as one line of JSON; what JSON can't hold is shown as its repr."""
@@ -25,12 +38,15 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if request_id := current_request().request_id:
+            line["request_id"] = request_id
         line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
         for key in UNWANTED:
             line.pop(key, None)
         if record.exc_info and record.exc_info[1]:
             line["exception"] = self._exception(record)
-        return json.dumps(line, default=repr)
+        text = json.dumps(line, default=repr)
+        return _PASSWORDS.sub(r"\1***@", _SECRETS.sub(r"\1***", text))
 
     def _exception(self, record: logging.LogRecord) -> str:
         """Return the traceback of an error; for a warning or less, only its last line."""

@@ -6,6 +6,8 @@ import json
 import logging
 import sys
 
+import pytest
+
 from monarch_portal.logging_config import JsonFormatter
 
 
@@ -34,6 +36,30 @@ def test_what_json_can_not_hold_is_shown_as_its_repr():
 
 def test_a_request_with_its_headers_never_gets_into_the_log():
     assert "request" not in json.loads(JsonFormatter().format(record(request="Authorization")))
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Forbidden: /sign-in/once/4mBz-_9x/", "Forbidden: /sign-in/once/***/"),
+        (
+            "Not Found: /base//Sign-In/Once//4mBz?next=/rl",
+            "Not Found: /base//Sign-In/Once//***?next=/rl",
+        ),
+        ("token mpt_0123abc, mpj_12_ab and mpa_ff", "token mpt_***, mpj_*** and mpa_***"),
+        ("{'Authorization': 'Bearer abc.def'}", "{'Authorization': 'Bearer ***'}"),
+        ("redis://:word@host:6379/0", "redis://:***@host:6379/0"),
+        ("postgresql://portal:word@127.0.0.1/db", "postgresql://portal:***@127.0.0.1/db"),
+        ("http://127.0.0.1:8000/rl/jobs/1?next=a@b", "http://127.0.0.1:8000/rl/jobs/1?next=a@b"),
+    ],
+)
+def test_secrets_are_removed_from_every_line(line: str, shown: str):
+    made = record()
+    made.msg, made.args = "%s", (line,)
+    made.exc_info = (ValueError, ValueError(line), None)
+    text = JsonFormatter().format(made)
+    assert json.loads(text)["message"] == shown
+    assert shown in json.loads(text)["exception"]
 
 
 def test_an_error_shows_its_traceback_and_a_warning_its_last_line():
