@@ -32,6 +32,14 @@ def test_values_are_printed_with_as_many_digits_as_one_reads():
     assert done.stdout == f"step=161 {expected} loss=-1.23457e-07 bad=inf\n", done.stderr
 
 
+def test_whole_numbers_are_printed_in_all_digits():
+    values = "a=2**53, b=2.0**53, c=-(2**63), d=10**15, e=1e15, f=10**40, g=-(10**400), h=True"
+    done = run(f"log(2**53, {values})")
+    a_and_b = "a=9007199254740992 b=9007199254740992 c=-9223372036854775808"
+    d_to_h = "d=1000000000000000 e=1000000000000000 f=1e+40 g=-inf h=1"
+    assert done.stdout == f"step=9007199254740992 {a_and_b} {d_to_h}\n", done.stderr
+
+
 def test_a_name_that_cannot_be_read_is_refused():
     for call in ("log(1)", "log(1, **{'a b': 1})", "log(1, **{'x' * 99: 1})"):
         done = run(call)
