@@ -17,6 +17,9 @@ from monarch_client.attaching.errors import (
     MonarchInUseError,
     SessionLostError,
 )
+from monarch_client.runner.gateway.links import NODE
+
+_OF_PROGRAMS = " Its calls are never answered: start the program again, from its last checkpoint."
 
 
 class SessionRefusedError(AttachError):
@@ -43,15 +46,17 @@ class OneJobError(MonarchInUseError):
     code = "one_job"
 
 
-def session_lost(away_s: float, reason: str) -> SessionLostError:
-    """Return the error of a session that was away for too long, or that the portal ended."""
+def session_lost(away_s: float, reason: str, kind: str) -> SessionLostError:
+    """Return the error of a session that was away for too long, or that the portal ended.
+
+    `kind`: that of its link. A program calls actors of workers; a command has streams of nodes.
+    """
     away = f"after {away_s:.0f} s away" if away_s >= 1 else "by the portal"
     why = f" ({reason.rstrip('.')})" if reason else ""
-    return SessionLostError(
-        f"The session was ended {away}{why}. Its calls are never answered: start the program "
-        "again, from its last checkpoint.",
-        away_s,
-    )
+    advice = _OF_PROGRAMS
+    if kind == NODE:
+        advice = " Run the command again." if away_s >= 1 else ""
+    return SessionLostError(f"The session was ended {away}{why}.{advice}", away_s)
 
 
 def host_lost(job: str, ranks: Sequence[int], hosts: Mapping[int, str]) -> HostLostError:

@@ -192,7 +192,7 @@ class Link:
         elif kind == "lost_hosts":
             self._hooks.on_lost_hosts(event["ranks"])
         elif kind == "lost" and self._is_ready.is_set():
-            self._fail(session_lost(event["away_s"], event["reason"]))
+            self._fail(session_lost(event["away_s"], event["reason"], self._kind))
         else:  # refused, or lost before it was open
             self._fail(SessionRefusedError(f"The session was refused: {event['reason']}"))
 

@@ -197,7 +197,10 @@ def _check(folder: str, content: bytes) -> None:
         manifest.parse(content)
     except FormatError as error:
         shown = name_for_people(folder) if folder else "the top folder"
-        raise ArchiveError(f"In {shown}: {error}. Rename one, or {pattern_for(folder)}") from error
+        raise ArchiveError(
+            f"In {shown}: {error}. Move some of its files to other folders, or leave files out "
+            "with .mportalignore."
+        ) from error
 
 
 def _opened(folder: Path, path: str) -> IO[bytes]:

@@ -79,7 +79,8 @@ class Contents:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            shutil.copyfile(source, path)
+            with source.open("rb") as content, path.open("xb") as copy:
+                shutil.copyfileobj(content, copy)
             _seal(path, file)
 
     def collect(self, used: Collection[File]) -> None:

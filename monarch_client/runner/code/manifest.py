@@ -2,7 +2,9 @@
 
 A manifest is a block like any other, so a folder is named by the digest of its manifest, and a
 tree by that of its top folder. Manifests come from other machines: `parse` checks what it can
-check in one folder, `trees.py` the rest.
+check in one folder, `trees.py` the rest. Two names that differ in case alone, or in their
+normalization, are two names here, as on the file systems of nodes; one that merges them refuses
+the second.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.code.errors import FormatError
@@ -86,7 +87,6 @@ def parse(content: bytes) -> Entries:
     # Of two spellings only one has this digest; this also finds a name that occurs twice.
     if encode(entries) != content:
         raise FormatError("a manifest is not in the canonical form")
-    _check_clashes(entries)
     return entries
 
 
@@ -133,15 +133,3 @@ def _file(name: str, plain: dict[str, Any]) -> File:
     if not is_whole or plain.get("executable", True) is not True:
         raise FormatError(f"the file {name[:100]!a} does not have the blocks of its size")
     return File(size, tuple(blocks), "executable" in plain)
-
-
-def _check_clashes(entries: Entries) -> None:
-    """Refuse names that are one name on file systems that ignore case or normalize Unicode."""
-    seen: dict[str, str] = {}
-    for name in entries:
-        folded = name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
-        other = seen.setdefault(folded, name)
-        if other is not name:
-            raise FormatError(
-                f"{other[:100]!a} and {name[:100]!a} are one name on some file systems"
-            )

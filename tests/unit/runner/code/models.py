@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from hypothesis import strategies as st
 
 from tests.code_trees import Model, Script, To
@@ -20,14 +18,9 @@ LEAVES = st.one_of(
 )
 
 
-def _without_clashes(model: Model) -> Model:
-    kept = {unicodedata.normalize("NFC", name).casefold(): name for name in model}
-    return {name: model[name] for name in kept.values()}
-
-
 def _folders(below: st.SearchStrategy[Model]) -> st.SearchStrategy[Model]:
     entries = st.one_of(LEAVES, below)
-    return st.dictionaries(NAMES, entries, max_size=4).map(_without_clashes)
+    return st.dictionaries(NAMES, entries, max_size=4)
 
 
 MODELS: st.SearchStrategy[Model] = st.recursive(st.just({}), _folders, max_leaves=6)
