@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 import jobs.ground.clock
 
-# Entries are only added. TRUNCATE is left alone: tests empty the table with it.
+# Entries are only added.
 APPEND_ONLY = """
 CREATE FUNCTION jobs_audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

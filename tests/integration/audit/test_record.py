@@ -7,7 +7,7 @@ from decimal import Decimal
 import httpx
 import pytest
 from django.core.management import call_command
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from jobs.actions.accounts.set_password import set_password
 from jobs.actions.accounts.sign_in_links import create_sign_in_link, redeem
@@ -49,6 +49,8 @@ def test_the_database_refuses_to_change_or_delete_an_entry():
     for change in (lambda rows: rows.update(verb="x"), lambda rows: rows.delete()):
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             change(AuditEntry.objects.all())
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        connection.cursor().execute("TRUNCATE jobs_auditentry CASCADE")
     assert AuditEntry.objects.get().verb == "hold"
 
 
