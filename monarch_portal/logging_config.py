@@ -38,7 +38,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if request_id := current_request().request_id:
+        request_id = getattr(getattr(record, "request", None), "request_id", "")
+        if request_id := request_id or current_request().request_id:
             line["request_id"] = request_id
         line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
         for key in UNWANTED:

@@ -13,6 +13,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.base.methods import only
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from monarch_client.spec import json_schema
@@ -49,6 +50,7 @@ def _generated() -> dict[str, Any]:
     return schema
 
 
+@only("GET", "HEAD")
 def docs_view(request: HttpRequest) -> HttpResponse:
     """Show the page to read and try the API on. Its script is a file: no inline code."""
     return render(request, "api/docs.html")

@@ -21,6 +21,8 @@ def request_id_middleware(
 
     def answer(request: HttpRequest) -> HttpResponse:
         request_id = _id_of(request)
+        # For lines that Django logs about the answer, when all middleware has ended.
+        request.request_id = request_id  # type: ignore[attr-defined]
         with in_request(request_id, _address_of(request)):
             return _mark(get_response(request), request_id)
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
 
 from jobs.actions.ingest.store_code import store_code
 from jobs.api.base.attempt_token import token_of_attempt
 from jobs.api.base.errors import problem_of
+from jobs.api.base.methods import only
 from jobs.api.base.strict import require_known_parameters
 
 _CHUNK_BYTES = 64 * 1024
 
 
-@csrf_exempt
-@require_http_methods(["PUT"])
+@only("PUT")
 def code_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
     """Answer `PUT /attempts/{id}/code?tree=...`: 200 `{"digest": ...}`, or a problem."""
     try:

@@ -10,8 +10,6 @@ import zlib
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
 from msgspec import UNSET
 
 from jobs.actions.ingest.answer_runner import NO_ORDERS, Orders, answer_runner
@@ -19,6 +17,7 @@ from jobs.actions.ingest.ingest_frames import take_in
 from jobs.api.base.attempt_token import token_of_attempt
 from jobs.api.base.body_limit import CAME_AT
 from jobs.api.base.errors import problem, problem_of
+from jobs.api.base.methods import only
 from jobs.api.base.strict import require_known_parameters
 from jobs.errors import InvalidFrameError
 from jobs.ground.disk_space import require_room_for_frames
@@ -34,8 +33,7 @@ class BodyTooLargeError(Exception):
     """More than the bound, as sent or once unpacked."""
 
 
-@csrf_exempt
-@require_POST
+@only("POST")
 def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
     """Answer `POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem.
 

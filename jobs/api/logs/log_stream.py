@@ -11,10 +11,10 @@ from functools import partial
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_GET
 
 from jobs.api.base.authentication import authenticate, authenticate_again
 from jobs.api.base.errors import problem_of
+from jobs.api.base.methods import only
 from jobs.api.logs.log_inputs import StreamQuery, checked, choice_of
 from jobs.live import sse
 from jobs.live.access import Access
@@ -33,7 +33,7 @@ from jobs.statuses import JobStatus
 LINES_AN_EVENT = 2000
 
 
-@require_GET
+@only("GET")
 def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
     """Answer `/projects/{slug}/jobs/{id}/logs/stream`."""
     try:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +15,7 @@ from rest_framework.response import Response
 from jobs.api.base.answers import answer_with
 from jobs.api.base.authentication import WITH_DRIVERS, authenticate
 from jobs.api.base.errors import problem_of
+from jobs.api.base.methods import only
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import END, DownloadQuery, LogQuery, checked, choice_of
@@ -126,7 +126,7 @@ class Download:
         return (text + self._text.end() if self.is_over else text).encode()
 
 
-@require_safe
+@only("GET", "HEAD")
 def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Answer `/projects/{slug}/jobs/{id}/logs/download`: the log as plain text, as it is by now.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 
 import pytest
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404
+from django.test import Client
 from django.urls import URLPattern
 from rest_framework import exceptions
 
@@ -16,6 +18,7 @@ from jobs.api.base.errors import problem_of
 from jobs.api.urls import urlpatterns
 from tests.each_case import check_each
 from tests.integration.api.conftest import assert_problem
+from tests.undone import undone
 
 
 def all_portal_errors(kind=errors.PortalError):
@@ -86,6 +89,35 @@ def test_a_name_with_a_nul_in_an_address_is_not_found(root, project):
             assert answer.status_code in {404, 405}, (method, path, answer.status_code)
 
     check_each(named, check)
+
+
+METHODS = ("POST", "PUT", "PATCH", "DELETE", "TRACE", "FETCH")
+PARTS = {"slug": "rl", "int": "999", "name": "none", "str": "none", "path": "none"}
+
+
+@pytest.mark.django_db
+def test_every_refusal_of_a_method_is_a_problem(stranger, anonymous):
+    routes = [str(each.pattern) for each in urlpatterns if isinstance(each, URLPattern)]
+    http = Client(enforce_csrf_checks=True)
+
+    def check(route: str) -> None:
+        path = re.sub(r"<(\w+):\w+>", lambda found: PARTS[found[1]], route)
+        for caller, method in itertools.product((stranger, anonymous), METHODS):
+            with undone():
+                url = f"/api/v1/{path}"
+                answer = http.generic(method, url, "", "application/json", headers=caller.headers)
+            about = (method, answer.status_code, answer.headers)
+            if answer.status_code >= 400:
+                assert answer["Content-Type"] == "application/problem+json", about
+            assert answer.status_code != 405 or answer["Allow"], about
+
+    check_each([each for each in routes if each], check)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_health_check_by_another_method_is_refused_without_a_page(path):
+    answer = Client(enforce_csrf_checks=True).post(path)
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
 
 
 def test_an_answer_in_a_language_the_api_does_not_speak_is_a_problem(member):

@@ -45,3 +45,5 @@ def test_no_secret_of_an_address_is_logged(method: str, log: pytest.LogCaptureFi
         getattr(http, method)(path)
     assert log.text
     assert "4mBz" not in log.text
+    lines = [json.loads(line) for line in log.text.splitlines()]
+    assert all(each["request_id"] for each in lines if each["logger"].startswith("django"))
