@@ -7,6 +7,7 @@ import socket
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
@@ -28,10 +29,10 @@ class Way:
     """A local port of a program: each connection becomes a link of the gateway."""
 
     def __init__(
-        self, gateway: StandInGateway, session: int, *, kind: str, rank: int = 0, link: int = 0
+        self, gateway: StandInGateway, session: int, *, kind: str, link: int = 0, **target: Any
     ) -> None:
         self._gateway = gateway
-        self._target = {"session": session, "link": link, "kind": kind, "rank": rank}
+        self._target = {"session": session, "link": link, "kind": kind, **target}
         self._server = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self.port: int = self._server.getsockname()[1]

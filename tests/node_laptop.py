@@ -27,11 +27,31 @@ class Laptop:
         self._links = 0
 
     @contextmanager
+    def direct(
+        self, host: str, port: int, service: str
+    ) -> Iterator[tuple[dict[str, Any], BinaryIO]]:
+        """Open a stream at the node's own port, without a link."""
+        plain = socket.create_connection((host, port), timeout=20)
+        with (
+            self._context.wrap_socket(plain, server_hostname=host) as connection,
+            connection.makefile("rb") as file,
+        ):
+            connection.sendall(json.dumps({"open": service}).encode() + b"\n")
+            yield json.loads(file.readline()), file
+
+    @contextmanager
     def stream(
         self, rank: int, service: str, **fields: Any
     ) -> Iterator[tuple[dict[str, Any], ssl.SSLSocket, BinaryIO]]:
         self._links += 1
-        way = Way(self._gateway, SESSION, kind="node", rank=rank, link=self._links)
+        way = Way(
+            self._gateway,
+            SESSION,
+            kind="node",
+            rank=rank,
+            link=self._links,
+            session_kind="sync" if service == "code" else "ssh",
+        )
         try:
             plain = socket.create_connection(("127.0.0.1", way.port), timeout=20)
             with (

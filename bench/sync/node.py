@@ -16,6 +16,7 @@ from monarch_client.runner.code.generations import Generations
 from monarch_client.runner.code_sync.rank_code import RankCode
 from monarch_client.runner.code_sync.receiving import CodeService, Kept
 from monarch_client.runner.node_streams.dialing import Dialer
+from monarch_client.runner.node_streams.open_sessions import OpenSessions
 from monarch_client.runner.node_streams.server import NodeServer
 
 
@@ -36,7 +37,8 @@ async def serve(rank: int, addresses: list[str], port: int, root: Path, certific
     switch = code.switches.switch
     laptops = CodeService(generations.trees, generations.store, thread, switch, _keep)
     server = NodeServer(
-        {"blocks": code.blocks.serve, "switch": code.switches.serve, "code": laptops.serve}
+        {"blocks": code.blocks.serve, "switch": code.switches.serve, "code": laptops.serve},
+        OpenSessions({1: "sync"}),
     )
     await server.listen(addresses[rank], port, certificates)
     print("ready", flush=True)

@@ -112,6 +112,7 @@ class Exchange:
             self.background.start(head.send("close", session=session_id))
         stream = self.sessions.get(session_id)
         if stream is not None:
+            stream.has_ended = True
             await stream.send("close", detail=detail)
             await stream.close(1000, "ended")
 
@@ -121,7 +122,9 @@ class Exchange:
         return self._tokens.pop(token, None)
 
     async def from_session(self, session: SessionStream, message: Message) -> None:
-        """Handle a message of a session."""
+        """Handle a message of a session, unless it has ended or connected again."""
+        if session.has_ended or self.sessions.get(session.session_id) is not session:
+            return
         match message:
             case LinkRequest():
                 await self._link(session, message)
@@ -164,6 +167,7 @@ class Exchange:
         await head.send(
             "dial",
             session=session.session_id,
+            session_kind=session.kind.value,
             **known,
             rank=message.rank,
             kind=message.kind,

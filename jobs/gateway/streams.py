@@ -121,6 +121,8 @@ class SessionStream(Stream):
         self.attempt_id = attempt_id
         self.meter = meter
         self.kind = kind
+        # The head is told no more of it then: it would take the session for an open one.
+        self.has_ended = False
         self.links: dict[int, Link] = {}
         self.signing: dict[int, int] = {}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.gateway.proxy_drivers import ProxySettings
 from monarch_client.runner.gateway.settings import settings_of, write_settings
+from monarch_client.runner.node_streams.node_streams import ensure_certificates
 from monarch_client.runner.programs import environment
 from monarch_client.runner.programs.runtime_files import extract_proxies
 from monarch_client.runner.programs.side_process import SideProcess
@@ -60,7 +61,9 @@ class GatewayProcess:
         config = self._place.config
         python = environment.python_of(self._place)
         proxies = self._proxy_settings(python) if config.is_monarch else None
-        write_settings(file, settings_of(config, python, self._versions, proxies))
+        certificates = ensure_certificates(self._place)
+        settings = settings_of(config, python, self._versions, proxies, certificates)
+        write_settings(file, settings)
 
     def _proxy_settings(self, python: str) -> ProxySettings:
         """Return how drivers of mesh proxies are started: as the job's driver is."""

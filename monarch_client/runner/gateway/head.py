@@ -6,10 +6,13 @@ import asyncio
 import functools
 import json
 import random
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.certificates import CertificateError, sign_request
 from monarch_client.runner.gateway import dialing
+from monarch_client.runner.gateway.admissions import Admissions
 from monarch_client.runner.gateway.links import (
     NODE,
     WORKER,
@@ -19,17 +22,21 @@ from monarch_client.runner.gateway.links import (
 )
 from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
 from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError
+from monarch_client.runner.node_streams.dialing import Dialer
+from monarch_client.runner.vocabulary.limits import MAX_AWAY_S
 from monarch_client.runner.vocabulary.messages import MALFORMED, object_in
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Awaitable, Callable
 
     from monarch_client.runner.gateway.settings import HeadSettings
     from monarch_client.runner.gateway.websocket import WebSocket
+    from monarch_client.runner.node_streams.dialing import OpenStream
 
 PING_S = 10.0
 SILENCE_S = 20.0
-LEAF_S = 3600
+# Workers take the certificate also after the session, as long as it is valid.
+LEAF_S = 900
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 2.0
 # These answers seldom change: the portal has no gateway, or the attempt has ended for it.
 _FINAL = frozenset({401, 403, 404, 409, 410, 426})
@@ -49,19 +56,23 @@ class Head:
         self._proxies = ProxyDrivers(settings.proxies)
         dial = functools.partial(dialing.dial_link, settings)
         targets = {WORKER: settings.workers, NODE: settings.nodes}
-        self._links = Links(targets, self._proxies, dial)
+        self._admissions = Admissions(_reports_dialer(settings))
+        self._links = Links(targets, self._proxies, dial, self._admissions.admit)
         self._tasks: set[asyncio.Task[None]] = set()
         self._lost: list[int] = []
 
     async def run(self) -> None:
         """Stay connected until the task is cancelled."""
-        pause_s = _FIRST_PAUSE_S
+        pause_s, connected_at = _FIRST_PAUSE_S, time.monotonic()
         while True:
             longest_s = _LAST_PAUSE_S
             try:
                 self._stream = await dialing.dial_head(self._settings)
                 pause_s = _FIRST_PAUSE_S
-                await self._talk(self._stream)
+                try:
+                    await self._talk(self._stream)
+                finally:
+                    connected_at = time.monotonic()
             except RefusedError as error:
                 is_final = error.status in _FINAL
                 longest_s = _LAST_PAUSE_OF_REFUSED_S if is_final else _LAST_PAUSE_S
@@ -69,6 +80,9 @@ class Head:
                 pass
             finally:
                 self._stream = None
+            if time.monotonic() - connected_at > MAX_AWAY_S:
+                # The portal has given them up, or cannot say that it has ended them.
+                self._end_all_but(set())
             await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
             pause_s = min(pause_s * 2, longest_s)
 
@@ -82,6 +96,7 @@ class Head:
         """Close all streams, since the attempt ends."""
         stream = self._stream
         await self._links.close()
+        await self._admissions.close()
         self._proxies.close()
         if stream is not None:
             await stream.close(GOING_AWAY, "the attempt ends")
@@ -119,6 +134,8 @@ class Head:
         """Begin what the portal orders; orders that this version does not know are skipped."""
         if order["op"] == "dial":
             request = LinkRequest.parse(order)
+            if request.kind == NODE:
+                self._admissions.open(request.session, str(order.get("session_kind", "")))
             link = self._links.open(request)
             if link is not None:
                 self._start(self._watch(request, link))
@@ -128,11 +145,16 @@ class Head:
             self._start(self._end_session(int(order["session"])))
         elif order["op"] == "sessions":
             # Some may have ended while this process, or the portal, was away.
-            known = self._links.sessions() | self._proxies.sessions()
-            for session in known.difference(map(int, order["sessions"])):
-                self._start(self._end_session(session))
+            self._end_all_but(set(map(int, order["sessions"])))
+
+    def _end_all_but(self, sessions: set[int]) -> None:
+        known = self._links.sessions() | self._proxies.sessions() | self._admissions.sessions()
+        for session in known - sessions:
+            self._start(self._end_session(session))
 
     async def _end_session(self, session: int) -> None:
+        # Nodes first: nothing of the session may open a stream while its links close.
+        await self._admissions.end([session])
         await self._links.close(session)
         self._proxies.close(session)
 
@@ -185,6 +207,14 @@ class Head:
                 await stream.send_text(json.dumps(fields))
             except OSError:
                 stream.abort()
+
+
+def _reports_dialer(settings: HeadSettings) -> Callable[[int], Awaitable[OpenStream]]:
+    """Return what opens the stream of reports to the node of a rank."""
+    port = settings.nodes[0][1] if settings.nodes else 0
+    addresses, folder = [host for host, _ in settings.nodes], Path(settings.certificates)
+    dialer = Dialer(addresses, port, folder)
+    return lambda rank: dialer.dial(rank, "sessions")
 
 
 async def _keep_alive(stream: WebSocket) -> None:

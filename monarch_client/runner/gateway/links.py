@@ -58,7 +58,8 @@ class LinkRequest(NamedTuple):
 class Links:
     """The links of all sessions, each in its newest generation.
 
-    `targets` are the hosts and ports of the kinds WORKER and NODE, by rank.
+    `targets` are the hosts and ports of the kinds WORKER and NODE, by rank. `admit` reports the
+    open sessions to the node of a rank.
     """
 
     def __init__(
@@ -66,8 +67,10 @@ class Links:
         targets: dict[str, list[tuple[str, int]]],
         proxies: ProxyDrivers,
         dial: Callable[[str], Awaitable[WebSocket]],
+        admit: Callable[[int], Awaitable[None]],
     ) -> None:
         self._targets = targets
+        self._admit = admit
         self._proxies = proxies
         self._dial = dial
         self._newest: dict[tuple[int, int], tuple[int, asyncio.Task[None]]] = {}
@@ -170,11 +173,22 @@ class Links:
             connecting = _patient(host, port) if request.kind == NODE else _once(host, port)
             reader, writer = await asyncio.wait_for(connecting, _CONNECT_TIMEOUT_S)
         except (OSError, asyncio.TimeoutError) as error:
-            why = str(error) or f"no answer in {_CONNECT_TIMEOUT_S:g} s"
-            what = f"the {request.kind} of rank {request.rank}"
-            raise LinkError(f"{what} does not accept: {why}") from error
+            raise _not_accepted(request, error) from error
+        try:
+            if request.kind == NODE:
+                await self._admit(request.rank)
+        except BaseException as error:
+            writer.transport.abort()
+            if isinstance(error, OSError):
+                raise _not_accepted(request, error) from error
+            raise
         send_at_once(writer)
         return reader, writer
+
+
+def _not_accepted(request: LinkRequest, error: BaseException) -> LinkError:
+    why = str(error) or f"no answer in {_CONNECT_TIMEOUT_S:g} s"
+    return LinkError(f"the {request.kind} of rank {request.rank} does not accept: {why}")
 
 
 async def _once(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class HeadSettings(NamedTuple):
     """All that the process needs. `workers` and `nodes` are their hosts and ports by rank.
 
-    `nodes` are the ports of the nodes' streams; a plain job has no `workers`.
+    `nodes` are the ports of the nodes' streams; a plain job has no `workers`. `certificates` is the
+    folder with this node's own.
     """
 
     portal_url: str
@@ -31,12 +32,17 @@ class HeadSettings(NamedTuple):
     hello: dict[str, Any]
     workers: list[tuple[str, int]]
     nodes: list[tuple[str, int]]
+    certificates: str
     # None: there are no workers, or they have no TLS.
     proxies: ProxySettings | None
 
 
 def settings_of(
-    config: AttemptConfig, python: str, versions: tuple[str, str], proxies: ProxySettings | None
+    config: AttemptConfig,
+    python: str,
+    versions: tuple[str, str],
+    proxies: ProxySettings | None,
+    certificates: Path,
 ) -> HeadSettings:
     """Return the settings for an attempt whose workers have these versions of Python and Monarch.
 
@@ -65,6 +71,7 @@ def settings_of(
         hello=hello,
         workers=[(host, config.port) for _, host in workers],
         nodes=[(host, config.node_port) for _, host in hosts if config.tls is not None],
+        certificates=str(certificates),
         proxies=proxies if config.tls is not None else None,
     )
 

@@ -55,13 +55,7 @@ class NodeStreams:
 
     def _write_settings(self, file: Path) -> None:
         place = self._place
-        config, certificates = place.config, place.folder.certificates
-        address = config.address_of(place.rank)
-        assert config.tls is not None  # noqa: S101 - for the type checker: `_start` has looked
-        try:
-            ensure_leaf(config.tls, address, certificates, config.python)
-        except CertificateError as error:
-            raise OSError(str(error)) from error
+        config, certificates = place.config, ensure_certificates(place)
         addresses = [node.address for node in config.nodes]
         code = CodeSettings(
             place.rank,
@@ -96,3 +90,14 @@ class NodeStreams:
         startup_file = place.folder.script("shell")
         write_private(startup_file, "\n".join([*lines, ""]))
         return ShellSettings(str(place.folder.workdir), env, str(startup_file))
+
+
+def ensure_certificates(place: Place) -> Path:
+    """Mint the certificate of this node if it has none; return its folder. OSError."""
+    config, certificates = place.config, place.folder.certificates
+    if config.tls is not None:
+        try:
+            ensure_leaf(config.tls, config.address_of(place.rank), certificates, config.python)
+        except CertificateError as error:
+            raise OSError(str(error)) from error
+    return certificates

@@ -14,21 +14,22 @@ from monarch_client.runner.node_streams.messages import pack
 from monarch_client.runner.vocabulary.messages import MalformedError, object_in
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping
+    from typing import Any, Callable, Mapping
 
 MAX_LINE_BYTES = 64 * 1024
 # What a reader buffers before it pauses its sender.
 CHUNK_BYTES = 256 * 1024
-# The callers, by the name in their certificates: a laptop's session, or another node.
-LAPTOP, NODE = "laptop", "node"
-_NODE_NAME = "mportal node"
+# The callers: nodes, and laptops by the kinds of their sessions.
+NODE, ATTACH, SSH, SYNC = "node", "attach", "ssh", "sync"
+_NODE_NAME, _LAPTOP_NAME = "mportal node", "laptop"
 # Who may open which service. A service that is not here is closed to all.
 CALLERS = {
-    "shell": LAPTOP,
-    "forward": LAPTOP,
-    "code": LAPTOP,
-    "blocks": NODE,
-    "switch": NODE,
+    "shell": {SSH},
+    "forward": {SSH},
+    "code": {ATTACH, SYNC},
+    "blocks": {NODE},
+    "switch": {NODE},
+    "sessions": {NODE},
 }
 _SHOWN_CHARS = 200
 
@@ -78,25 +79,39 @@ async def send_line(writer: asyncio.StreamWriter, fields: Mapping[str, Any]) -> 
     await writer.drain()
 
 
-def checked_service(certificate: Mapping[str, Any] | None, request: Mapping[str, Any]) -> str:
-    """Return the service of a request, if the caller with this certificate may open it.
+def checked_service(
+    certificate: Mapping[str, Any] | None,
+    request: Mapping[str, Any],
+    kind_of: Callable[[int], str],
+) -> tuple[str, int | None]:
+    """Return the service of a request, and the caller's session, None of a node.
 
-    RefusedError: there is no such service, or it is not for this caller.
+    `kind_of` returns the kind of an open session, "" for any other. RefusedError: there is no such
+    service, or it is not for this caller.
     """
     service = request.get("open")
-    caller = CALLERS.get(service) if isinstance(service, str) else None
-    if caller is None:
+    callers = CALLERS.get(service) if isinstance(service, str) else None
+    if callers is None:
         raise RefusedError(f"This node has no service called {str(service)[:_SHOWN_CHARS]!r}.")
-    if caller != caller_of(certificate):
-        raise RefusedError(f"The service {service!r} is not open to this certificate.")
-    return str(service)
+    is_node, session = caller_of(certificate)
+    kind = NODE if is_node else kind_of(session) if session is not None else ""
+    if session is not None and not kind:
+        raise RefusedError(f"Session {session} is not open.")
+    if kind not in callers or (kind == NODE) != is_node:
+        whom = "sessions of the kind " + kind if session is not None else "this certificate"
+        raise RefusedError(f"The service {service!r} is not open to {whom}.")
+    return str(service), session
 
 
-def caller_of(certificate: Mapping[str, Any] | None) -> str:
-    """Return LAPTOP or NODE, by a certificate as ssl parses it; "" for any other."""
+def caller_of(certificate: Mapping[str, Any] | None) -> tuple[bool, int | None]:
+    """Return whether a certificate, as ssl parses it, is a node's; and the session of a laptop's.
+
+    Of any other: False and None.
+    """
     subject = (certificate or {}).get("subject", ())
     names = [value for part in subject for key, value in part if key == "commonName"]
     if names == [_NODE_NAME]:
-        return NODE
+        return True, None
     kind, _, session = names[0].partition(" ") if len(names) == 1 else ("", "", "")
-    return LAPTOP if kind == LAPTOP and session.isdecimal() else ""
+    is_laptop = kind == _LAPTOP_NAME and session.isascii() and session.isdecimal()
+    return False, int(session) if is_laptop else None

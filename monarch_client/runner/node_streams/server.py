@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Awaitable, Callable, Mapping
 
+    from monarch_client.runner.node_streams.open_sessions import OpenSessions
+
     Service = Callable[[NodeStream], Awaitable[None]]
 
 _OPENING_TIMEOUT_S = 10.0
@@ -31,10 +33,11 @@ _LINGER_S = 10.0
 
 
 class NodeServer:
-    """The server, with a handler for each service."""
+    """The server, with a handler for each service, and the sessions of laptops that are open."""
 
-    def __init__(self, services: Mapping[str, Service]) -> None:
+    def __init__(self, services: Mapping[str, Service], sessions: OpenSessions) -> None:
         self._services = services
+        self._sessions = sessions
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.AbstractServer | None = None
 
@@ -67,7 +70,9 @@ class NodeServer:
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             opening = self._open(reader, writer)
-            service, stream = await asyncio.wait_for(opening, _OPENING_TIMEOUT_S)
+            service, stream, session = await asyncio.wait_for(opening, _OPENING_TIMEOUT_S)
+            if session is not None:
+                self._sessions.end_with(session, asyncio.current_task())
             await service(stream)
         except RefusedError as error:
             await send_line(writer, {"error": str(error)})
@@ -77,13 +82,14 @@ class NodeServer:
 
     async def _open(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> tuple[Service, NodeStream]:
+    ) -> tuple[Service, NodeStream, int | None]:
         request = await read_line(reader)
-        name = checked_service(writer.get_extra_info("peercert"), request)
+        certificate = writer.get_extra_info("peercert")
+        name, session = checked_service(certificate, request, self._sessions.kind_of)
         service = self._services.get(name)
         if service is None:
             raise RefusedError(f"This node has no service called {name!r}.")
-        return service, NodeStream(request, reader, writer)
+        return service, NodeStream(request, reader, writer), session
 
 
 def _report(task: asyncio.Task[None]) -> None:

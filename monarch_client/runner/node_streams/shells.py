@@ -123,7 +123,7 @@ class _Shell:
             await complete([ending], reading)
         except asyncio.CancelledError:
             process.kill()
-            self._stream.writer.write(pack(EXIT, b'{"why": "The job has ended."}'))
+            self._stream.writer.write(pack(EXIT, b'{"why": "The session or its job has ended."}'))
             raise
         except (OSError, EOFError):
             await process.hang_up()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.code_sync.node_code import NodeCode
 from monarch_client.runner.node_streams.dialing import Dialer
 from monarch_client.runner.node_streams.forward import serve_forward
+from monarch_client.runner.node_streams.open_sessions import OpenSessions
 from monarch_client.runner.node_streams.server import NodeServer
 from monarch_client.runner.node_streams.settings import read_settings
 from monarch_client.runner.node_streams.shells import Shells
@@ -37,10 +38,17 @@ def main(settings_file: str) -> None:
     os._exit(0)
 
 
-def services_of(settings: StreamSettings, code: NodeCode) -> Mapping[str, Service]:
+def services_of(
+    settings: StreamSettings, code: NodeCode, sessions: OpenSessions
+) -> Mapping[str, Service]:
     """Return the services of a node by name; `opening.CALLERS` has who may open them."""
     shells = Shells(settings.shells)
-    return {"forward": serve_forward, "shell": shells.serve, **code.services}
+    return {
+        "forward": serve_forward,
+        "shell": shells.serve,
+        "sessions": sessions.serve,
+        **code.services,
+    }
 
 
 async def _serve(settings: StreamSettings) -> None:
@@ -51,7 +59,8 @@ async def _serve(settings: StreamSettings) -> None:
     loop.add_signal_handler(signal.SIGTERM, over.set)
     certificates = Path(settings.certificates)
     code = NodeCode(settings.code, Dialer(settings.addresses, settings.port, certificates).dial)
-    server = NodeServer(services_of(settings, code))
+    sessions = OpenSessions()
+    server = NodeServer(services_of(settings, code, sessions), sessions)
     await server.listen(settings.addresses[settings.rank], settings.port, certificates)
     await code.resume()
     await over.wait()

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from jobs.actions.attempts.open_gateway import ShellPurpose, open_session
+from jobs.actions.attempts.open_gateway import ShellPurpose, end_session, open_session
 from jobs.attempt_tokens import attempt_token, driver_token
+from jobs.gateway.messages import Link
 from jobs.ground import clock
 from jobs.models import Attempt
 from jobs.permissions import Actor
@@ -157,6 +158,24 @@ def test_a_session_for_shells_reaches_no_workers(
         assert program.read("refused")["link"] == number
     program.send("link", link=3, generation=1, rank=1, kind="node")
     assert head.read("dial")["kind"] == "node"
+    program.close()
+
+
+def test_the_head_gets_the_kind_of_a_session_and_nothing_of_it_after_its_end(
+    gateway: GatewayThread, head: Head, attempt: Attempt
+) -> None:
+    actor = Actor(attempt.job.submitted_by)
+    session, ticket = open_session(actor, attempt.job, ShellPurpose(1))
+    program = Program(gateway.url, ticket)
+    program.send("link", link=3, generation=1, rank=1, kind="node")
+    assert head.read("dial")["session_kind"] == "ssh"
+    stream = gateway.gateway.exchange.sessions[session.pk]
+    end_session(actor, attempt.job, session.pk)
+    gateway.look()
+    program.read("close")
+    late = Link(link=4, generation=1, rank=1, kind="node")
+    gateway.run(gateway.gateway.exchange.from_session(stream, late))
+    assert 4 not in stream.links
     program.close()
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from monarch_client.runner.node_streams.messages import DATA, END, EXIT, pack, receive_blocking
 from tests.fake_ca import make_authority
-from tests.node_laptop import Laptop, command_line, stream_pid
+from tests.node_laptop import SESSION, Laptop, command_line, stream_pid
 from tests.runner_harness import RunnerRig
 from tests.stand_in_gateway import StandInGateway
 from tests.unit.runner.test_bundle import pythons
@@ -72,6 +72,27 @@ def test_a_killed_process_of_streams_is_started_again_and_the_job_goes_on(
     rig.stop_rank(0)
     rig.wait()
     assert rig.processes() == []
+
+
+def test_a_certificate_opens_the_nodes_own_port_only_while_its_session_is_open(
+    make_laptop: Callable[..., tuple[RunnerRig, Laptop]], gateway: StandInGateway
+) -> None:
+    rig, laptop = make_laptop(2)
+    for rank in (0, 1):
+        with laptop.stream(rank, "forward", host=7):
+            pass
+        node = rig.config["nodes"][rank]["address"], rig.config["node_port"]
+        with laptop.direct(*node, "code") as (answer, _):
+            assert "sessions of the kind ssh" in answer["error"]
+        with laptop.direct(*node, "shell") as (answer, file):
+            assert answer == {"ok": True}
+            gateway.order("close", session=SESSION)
+            last = None
+            while (message := receive_blocking(file)) is not None:
+                last = message
+            assert last in {None, (EXIT, b'{"why": "The session or its job has ended."}')}
+        with laptop.direct(*node, "shell") as (answer, _):
+            assert answer["error"] == f"Session {SESSION} is not open."
 
 
 def test_a_job_that_no_program_wants_serves_no_streams(make_rig: MakeRig) -> None:

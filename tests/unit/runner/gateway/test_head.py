@@ -11,7 +11,8 @@ from tests.each_case import check_each
 
 
 def answers_to(content: bytes) -> list[dict[str, Any]]:
-    head = Head(HeadSettings(**{**dict.fromkeys(HeadSettings._fields), "workers": []}))
+    unset = dict.fromkeys(HeadSettings._fields)
+    head = Head(HeadSettings(**{**unset, "workers": [], "nodes": [], "certificates": ""}))
     sent: list[dict[str, Any]] = []
 
     async def answer(**fields: Any) -> None:

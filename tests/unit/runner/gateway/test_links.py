@@ -44,7 +44,10 @@ def with_links(use: Callable[[Links, Ends], Awaitable[None]]) -> None:
                 await stream.open("portal", "/gateway/v1/link", {})
                 return stream
 
-            made = Links({"worker": [worker.sockets[0].getsockname()[:2]]}, None, dial)
+            async def admit(_rank: int) -> None:
+                """Report nothing: these links lead to workers."""
+
+            made = Links({"worker": [worker.sockets[0].getsockname()[:2]]}, None, dial, admit)
             try:
                 await use(made, ends)
             finally:

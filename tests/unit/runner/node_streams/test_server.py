@@ -14,6 +14,7 @@ import pytest
 from monarch_client.runner.node_streams.dialing import Dialer
 from monarch_client.runner.node_streams.forward import serve_forward
 from monarch_client.runner.node_streams.messages import DATA, END, EXIT, TAKEN, pack, receive
+from monarch_client.runner.node_streams.open_sessions import OpenSessions
 from monarch_client.runner.node_streams.opening import CALLERS, NodeStream, RefusedError
 from monarch_client.runner.node_streams.server import NodeServer
 from tests.runner_harness import free_port
@@ -25,9 +26,13 @@ async def accept(stream: NodeStream) -> None:
 
 
 @contextlib.asynccontextmanager
-async def node(certificates: Certificates) -> AsyncIterator[int]:
-    """Serve all services on a port; those without a handler of their own accept everything."""
-    server = NodeServer({**dict.fromkeys(CALLERS, accept), "forward": serve_forward})
+async def node(certificates: Certificates, kind: str = "ssh") -> AsyncIterator[int]:
+    """Serve all services on a port; those without a handler of their own accept everything.
+
+    `kind` is that of the laptop's session; "": it is not open.
+    """
+    services = {**dict.fromkeys(CALLERS, accept), "forward": serve_forward}
+    server = NodeServer(services, OpenSessions({7: kind} if kind else {}))
     port = free_port()
     await server.listen("127.0.0.1", port, certificates.node)
     try:
@@ -43,16 +48,21 @@ async def answer_to(folder: Path, port: int, line: bytes) -> dict[str, Any]:
 
 def test_each_service_is_open_to_its_callers_alone(certificates: Certificates) -> None:
     async def main() -> None:
-        async with node(certificates) as port:
-            for folder, mine in (
-                (certificates.laptop, {"shell", "forward", "code"}),
-                (certificates.node, {"blocks", "switch"}),
-            ):
+        for folder, kind, mine in (
+            (certificates.laptop, "ssh", {"shell", "forward"}),
+            (certificates.laptop, "attach", {"code"}),
+            (certificates.laptop, "sync", {"code"}),
+            (certificates.laptop, "node", set()),
+            (certificates.laptop, "", set()),
+            (certificates.node, "ssh", {"blocks", "switch", "sessions"}),
+        ):
+            async with node(certificates, kind) as port:
                 answers = {
                     service: await answer_to(folder, port, request(service)) for service in CALLERS
                 }
-                refused = {s for s, a in answers.items() if "not open to this" in str(a)}
-                assert refused == CALLERS.keys() - mine
+                refused = {s for s, a in answers.items() if "not open" in str(a.get("error"))}
+                assert refused == CALLERS.keys() - mine, kind
+        async with node(certificates) as port:
             with pytest.raises((ssl.SSLError, OSError, EOFError)):
                 await answer_to(certificates.other, port, request("shell"))
 
@@ -65,7 +75,7 @@ def test_lines_that_open_nothing_are_answered_with_a_sentence(certificates: Cert
             for line in (b"[]\n", b"{\n", b'{"open": []}\n', b'{"open": "teleport"}\n', b"\n"):
                 answer = await answer_to(certificates.laptop, port, line)
                 assert str(answer["error"]).endswith("."), line
-            long = request("code", more="x" * 70_000)
+            long = request("shell", more="x" * 70_000)
             answer = await answer_to(certificates.laptop, port, long)
             assert "first line" in answer["error"]
 

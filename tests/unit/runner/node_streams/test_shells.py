@@ -27,6 +27,7 @@ from monarch_client.runner.node_streams.messages import (
     pack,
     receive,
 )
+from monarch_client.runner.node_streams.open_sessions import OpenSessions
 from monarch_client.runner.node_streams.server import NodeServer
 from monarch_client.runner.node_streams.settings import ShellSettings
 from monarch_client.runner.node_streams.shells import Shells
@@ -78,7 +79,8 @@ class Node:
         startup.write_text("PS1='ready> '\n")
         env = {**os.environ, "GREETING": "from the job"}
         self.server = NodeServer(
-            {"shell": Shells(ShellSettings(str(folder), env, str(startup))).serve}
+            {"shell": Shells(ShellSettings(str(folder), env, str(startup))).serve},
+            OpenSessions({7: "ssh"}),
         )
 
     @contextlib.asynccontextmanager
@@ -225,7 +227,7 @@ def test_the_end_of_the_job_is_reported(node: Node) -> None:
         async with node, node.shell(command="echo $$; exec sleep 1000") as caller:
             await caller.until(b"\n")
             await node.server.close()
-            assert await caller.to_exit() == {"why": "The job has ended."}
+            assert await caller.to_exit() == {"why": "The session or its job has ended."}
             await gone(int(caller.output))
 
     run(main)
