@@ -17,7 +17,7 @@ from jobs.web.queue.timeline_picture import AXIS_HEIGHT, Scale, lanes_of, legend
 
 # Hours that the page shows, half of them before the present.
 SPANS = {"1": "1 h", "6": "6 h", "24": "24 h", "168": "7 d"}
-_DEFAULT = "6"
+_DEFAULT = "1"
 
 
 @require_safe

@@ -22,9 +22,10 @@ ROW_HEIGHT, BAR_HEIGHT, AXIS_HEIGHT = 24, 20, 22
 # Rows of a lane beside those of waiting jobs: what does not fit is counted.
 MOST_ROWS = 60
 _LEAST_WIDTH = 0.35  # of a bar, so that the shortest job can be seen and clicked
-# Kept free for a label while a lane has at most `MOST_ROWS` jobs; the bar of a job without a known
-# end fades out over as much.
-_LABEL_WIDTH = 14.0
+# The bar of a job without a known end fades out over as much; shorter bars have labels beside them.
+_OPEN_WIDTH = 14.0
+# Of a label: a letter, and the space around it, in a picture of its least width.
+_LETTER_WIDTH, _LABEL_PADDING = 0.75, 1.5
 _MINUTE, _HOUR, _DAY = (60, "min"), (3600, "h"), (86_400, "d")
 # Up to so many hours: the unit of the axis, and how many of it are between two marks.
 _TICKS = ((2, _MINUTE, 10), (12, _HOUR, 1), (48, _HOUR, 4), (24 * 14, _DAY, 1))
@@ -83,7 +84,8 @@ class Look:
 class _Bar:
     """A job in its row, from `begin` to `end` in percent.
 
-    Its label ends before `limit`, and is beside the bar of a short job that has ended.
+    Its label ends before `limit`, and is beside the bar of a short job that has ended. Nothing of
+    a label is cut: where there is no space for the machines, or the name, they are left out.
     """
 
     job: TimelineJob
@@ -95,8 +97,25 @@ class _Bar:
     @property
     def label_at(self) -> float:
         """The position of the label."""
-        is_beside = self.job.kind == "ended" and self.end - self.begin < _LABEL_WIDTH
+        is_beside = self.job.kind == "ended" and self.end - self.begin < _OPEN_WIDTH
         return self.end if is_beside else self.begin
+
+    @property
+    def labels(self) -> list[str]:
+        """The possible labels, the longest first."""
+        job = self.job
+        if job.job_id is None:
+            return [job.machines]
+        machines = (
+            [f"{title_of(job)} · {job.machines}"] if job.gpu_count or job.num_nodes > 1 else []
+        )
+        return [*machines, title_of(job), f"#{job.job_id}"]
+
+    @property
+    def label(self) -> str:
+        """The longest label for which there is space; "" if there is none."""
+        space = self.limit - self.label_at
+        return next((each for each in self.labels if _width_of(each) <= space), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +200,7 @@ def _packed(jobs: Iterable[TimelineJob], scale: Scale) -> tuple[list[_Bar], int]
     """
     by_kind: dict[str, list[_Bar]] = {"running": [], "ended": [], "waiting": []}
     jobs = list(jobs)
-    label = _LABEL_WIDTH if len(jobs) <= MOST_ROWS else 0.0
+    has_labels = len(jobs) <= MOST_ROWS
     for job in jobs:
         begin = scale.at(scale.now if job.kind == "waiting" else job.begin)
         end = max(scale.at(job.end), min(100.0, begin + _LEAST_WIDTH))
@@ -190,7 +209,10 @@ def _packed(jobs: Iterable[TimelineJob], scale: Scale) -> tuple[list[_Bar], int]
     rows = [_Row(limit=bar.begin) for bar in running[:MOST_ROWS]]
     for number, bar in enumerate(running[:MOST_ROWS]):
         bar.row = number
-    placed = [*running[:MOST_ROWS], *(bar for bar in ended if _place(bar, rows, label))]
+    placed = [
+        *running[:MOST_ROWS],
+        *(bar for bar in ended if _place(bar, rows, has_label=has_labels)),
+    ]
     _limit_labels(placed)
     first = len(rows)
     for number, bar in enumerate(waiting):
@@ -199,9 +221,14 @@ def _packed(jobs: Iterable[TimelineJob], scale: Scale) -> tuple[list[_Bar], int]
     return placed, sum(map(len, by_kind.values())) - len(placed)
 
 
-def _place(bar: _Bar, rows: list[_Row], label: float) -> bool:
-    """Set the row of a bar with as much space for its label. False: there is no space."""
-    end = max(bar.end, bar.label_at + label)
+def _width_of(label: str) -> float:
+    return len(label) * _LETTER_WIDTH + _LABEL_PADDING
+
+
+def _place(bar: _Bar, rows: list[_Row], *, has_label: bool) -> bool:
+    """Set the row of a bar with space for its whole label. False: there is no space."""
+    label = _width_of(bar.labels[0]) if has_label else 0.0
+    end = max(bar.end, min(100.0, bar.label_at + label))
     for number, row in enumerate(rows):
         if row.end <= bar.begin and end <= row.limit:
             row.end, bar.row = end, number
@@ -277,13 +304,11 @@ def _svg(bar: _Bar, scale: Scale, addresses: Mapping[str, str]) -> str:
     """
     job, y, at = bar.job, bar.row * ROW_HEIGHT + 2, bar.label_at
     words = escape(f"{title_of(job)}: {words_of(job, scale.now)}")
-    machines = f" · {job.machines}" if job.gpu_count or job.num_nodes > 1 else ""
-    label = title_of(job) + machines if job.job_id is not None else job.machines
     drawn = "".join(_rect(part, y) for part in _parts(bar, scale))
     inside = (
         f"<title>{words}</title>{drawn}"
         f'<svg x="{at}%" y="{y}" width="{max(0.0, bar.limit - at):.2f}%" height="{BAR_HEIGHT}">'
-        f'<text x="5" y="14">{escape(label)}</text></svg>'
+        f'<text x="5" y="14">{escape(bar.label)}</text></svg>'
     )
     if job.job_id is None:
         return f'<g class="bar-of other">{inside}</g>'
@@ -313,7 +338,7 @@ def _all_parts(bar: _Bar, scale: Scale) -> list[_Part]:
     if job.kind == "running":
         after = _Part("soon", now, bar.end, "begin")
         if job.end is None:
-            after = _Part(f"open {color}", now, min(100.0, now + _LABEL_WIDTH), "both")
+            after = _Part(f"open {color}", now, min(100.0, now + _OPEN_WIDTH), "both")
         return [_Part(f"been {color}", bar.begin, now, "end"), after]
     look = "soon unknown" if job.end is None else "soon"
     look += " reserved" if job.begin_basis == "bounds" else ""
