@@ -282,7 +282,7 @@ class ProxySession:
         pending.left -= 1
         if pending.left == 0:
             del self._pending[message["id"]]
-        future = pending.futures[message["position"]]
+        future = pending.futures[message.get("position", 0)]
         if not future.set_running_or_notify_cancel():
             return
         if message["op"] == "result":

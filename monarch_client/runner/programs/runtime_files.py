@@ -29,6 +29,7 @@ _PROXIES = (
     "channel",
     "classes",
     "codec",
+    "containers",
     "driver",
     "failures",
     "in_flight",

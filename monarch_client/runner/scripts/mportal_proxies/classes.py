@@ -86,6 +86,19 @@ def build_member(cls: type, name: str) -> Any:
     return cls.__members__[name]
 
 
+def build_flags(cls: type, value: int) -> Any:
+    """Return flags by their value, also several or none; ValueError: the class has no such."""
+    if not issubclass(cls, enum.Flag) or vars(cls).get("_member_type_") not in (object, int):
+        raise ValueError(f"{name_of(cls)} has no flags that can be made from data")
+    found = cls._value2member_map_.get(value)
+    if found is not None:
+        return found
+    # The way of the standard library: a class of the user may have one of its own.
+    standard = (vars(each) for each in cls.__mro__ if each.__module__ == "enum")
+    missing = next(each["_missing_"] for each in standard if "_missing_" in each)
+    return missing.__func__(cls, value)
+
+
 def build_exception(cls: type, arguments: tuple[Any, ...], state: Mapping[str, Any]) -> Exception:
     """Return an exception with these arguments and attributes; ValueError: no Exception."""
     if not issubclass(cls, Exception):

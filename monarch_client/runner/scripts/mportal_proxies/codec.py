@@ -1,8 +1,8 @@
 """A codec for data only: values become a JSON head and raw buffers, and back. Nothing is executed.
 
-Numbers, text, bytes, containers, dataclasses, named tuples, enumerations, slices, and arrays of
-NumPy and torch. A value that does not fit is refused with its path. Pickle is used only by a codec
-that was made with it.
+Numbers, text, bytes, containers of Python and `collections`, dataclasses, named tuples,
+enumerations, slices, and arrays of NumPy and torch. A value that does not fit is refused with its
+path. Pickle is used only by a codec that was made with it.
 
     4 bytes: length of the head | head | buffers, each padded to 8 bytes
 
@@ -18,7 +18,7 @@ import struct
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from . import arrays, classes
+from . import arrays, classes, containers
 
 if TYPE_CHECKING:
     from typing import Any, Callable, Mapping, Union
@@ -102,26 +102,34 @@ class Codec:
 
 
 def outline(message: Buffer) -> dict[str, Any]:
-    """Return the fields of a message whose values may not be decodable, or none.
+    """Return the numbers and texts among the fields of a message that cannot be decoded.
 
-    Classes become records, meshes their ids, and pickles stay bytes.
+    Whatever the others are, they say which call it is, so that it can be answered.
     """
     try:
-        value = Codec(lambda _name: None, resolve=int, unpickle=bytes).decode(message)
-    except CodecError:
+        head, _ = _head_of(memoryview(message))
+        fields = head["value"]
+    except (ValueError, TypeError, KeyError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    is_plain = type(fields) is dict and "$" not in fields
+    kept = fields.items() if is_plain else ()
+    return {key: value for key, value in kept if type(value) in (int, str)}
 
 
-def _split(view: memoryview) -> tuple[Any, list[memoryview]]:
-    """Return the tree of the head, and the buffers."""
+def _head_of(view: memoryview) -> tuple[Any, int]:
+    """Return the head, and where it ends."""
     if len(view) < _LENGTH.size or len(view) > MESSAGE_LIMIT:
         raise CodecError(f"a message of {len(view)} bytes is malformed")
     (length,) = _LENGTH.unpack_from(view)
     start = _LENGTH.size + length
     if length > HEAD_LIMIT or start > len(view):
         raise CodecError(f"a head of {length} bytes is malformed")
-    head = json.loads(bytes(view[_LENGTH.size : start]))
+    return json.loads(bytes(view[_LENGTH.size : start])), start
+
+
+def _split(view: memoryview) -> tuple[Any, list[memoryview]]:
+    """Return the tree of the head, and the buffers."""
+    head, start = _head_of(view)
     buffers = []
     position = start + -start % _PADDING
     for size in head["buffers"]:
@@ -174,14 +182,26 @@ class _Encoder:
                 key: self.encode(each, f"{path}[{key!r}]" if path else key, depth)
                 for key, each in value.items()
             }
-        pairs = [
+        return _tag("dict", self.pairs(value, path, depth))
+
+    def pairs(self, value: dict[Any, Any], path: str, depth: int) -> list[Any]:
+        """Return the trees of keys and values."""
+        return [
             [
                 self.encode(key, f"a key of {path or 'the value'}", depth),
                 self.encode(each, f"{path}[{key!r}]", depth),
             ]
             for key, each in value.items()
         ]
-        return _tag("dict", pairs)
+
+    def collection(self, value: Any, path: str, depth: int) -> Any:
+        """Return the tree of a container of `collections`."""
+        try:
+            tag, extra = containers.describe(value)
+        except ValueError as error:
+            return self._pickled(value, path, str(error))
+        encode = self.list_ if tag == "deque" else self.pairs
+        return {"$": tag, "v": encode(value, path, depth), "with": self.encode(extra, path, depth)}
 
     def _encode_other(self, value: Any, path: str, depth: int) -> Any:
         number = self._codec.reference(value)
@@ -206,6 +226,8 @@ class _Encoder:
         tag, content = fields
         if tag == "named":
             content = self.list_(content, path, depth)
+        elif tag == "flag":
+            content = self.encode(content, path, depth)
         elif tag == "data":
             content = {key: self.encode(v, f"{path}.{key}", depth) for key, v in content.items()}
         return {"$": tag, "type": classes.name_of(type(value)), "v": content}
@@ -223,8 +245,11 @@ class _Encoder:
 
 def _fields_of(value: Any) -> tuple[str, Any] | None:
     """Return the tag and content of a value with named parts, or None."""
+    if isinstance(value, enum.Flag):
+        # Several flags, or none, have no name of a member.
+        return "flag", value._value_
     if isinstance(value, enum.Enum):
-        return "enum", value.name
+        return "enum", value._name_
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         if isinstance(value, classes.Record):
             return None
@@ -251,10 +276,11 @@ _ENCODERS: Mapping[type, Callable[[_Encoder, Any, str, int], Any]] = {
     complex: lambda _e, v, _path, _depth: _tag("complex", [v.real, v.imag]),
     range: lambda _e, v, _path, _depth: _tag("range", [v.start, v.stop, v.step]),
     slice: lambda e, v, path, depth: _tag("slice", e.list_([v.start, v.stop, v.step], path, depth)),
+    **dict.fromkeys(containers.KINDS, _Encoder.collection),
 }
 
 
-_CONTENTS: Mapping[str, Any] = {"enum": str, "data": dict, "named": list}
+_CONTENTS: Mapping[str, Any] = {"enum": str, "flag": int, "data": dict, "named": list}
 
 
 class _Decoder:
@@ -308,6 +334,14 @@ class _Decoder:
             raise CodecError("the message refers to a mesh of the other side")
         return self._codec.resolve(tree["v"])
 
+    def collection(self, tree: dict[str, Any]) -> Any:
+        """Return a container of `collections`."""
+        if tree["$"] == "deque":
+            content = [self.decode(each) for each in tree["v"]]
+        else:
+            content = [(self.decode(key), self.decode(value)) for key, value in tree["v"]]
+        return containers.build(tree["$"], content, self.decode(tree["with"]))
+
     def record(self, tree: dict[str, Any]) -> Any:
         """Return an instance of a class by its name, or a `Record` if it is not known here."""
         tag, content = tree["$"], tree["v"]
@@ -321,10 +355,15 @@ class _Decoder:
         if cls is None:
             fields = values if isinstance(values, dict) else {"value": values}
             return classes.Record(name, fields)
-        if tag == "enum":
-            return classes.build_member(cls, values)
-        build = classes.build_dataclass if tag == "data" else classes.build_named_tuple
-        return build(cls, values)
+        return _BUILDERS[tag](cls, values)
+
+
+_BUILDERS: Mapping[str, Callable[[type, Any], Any]] = {
+    "data": classes.build_dataclass,
+    "named": classes.build_named_tuple,
+    "enum": classes.build_member,
+    "flag": classes.build_flags,
+}
 
 
 def _plain_list(tree: dict[str, Any], length: int) -> list[Any]:
@@ -349,6 +388,8 @@ _DECODERS: Mapping[Any, Callable[[_Decoder, dict[str, Any]], Any]] = {
     "data": _Decoder.record,
     "named": _Decoder.record,
     "enum": _Decoder.record,
+    "flag": _Decoder.record,
+    **dict.fromkeys(containers.KINDS.values(), _Decoder.collection),
     "mesh": _Decoder.mesh,
     "pickle": _Decoder.pickled,
 }

@@ -72,12 +72,12 @@ class Session:
         try:
             message = self._codec.decode(encoded)
         except Exception as error:  # noqa: BLE001 - of whatever the client sent
-            self._refuse_undecoded(encoded, error)
+            self._refuse(outline(encoded), error)
             return
         try:
             await self._apply(message)
         except Exception as error:  # noqa: BLE001 - the client gets it
-            self._fail(message, error)
+            self._refuse(message, error)
 
     async def _apply(self, message: Message) -> None:
         op, meshes = message["op"], self._meshes
@@ -136,9 +136,11 @@ class Session:
         except Exception:  # noqa: BLE001 - it must not hide the error that is being reported
             return None, None
 
-    def _refuse_undecoded(self, encoded: bytearray, error: Exception) -> None:
-        """Report a message that cannot be decoded to the call that it is."""
-        self._fail(outline(encoded), error)
+    def _refuse(self, message: Message, error: Exception) -> None:
+        """Send the client the error of a message in place of each of its answers."""
+        count = message.get("count", 1) if isinstance(message, dict) else 1
+        for position in range(count if isinstance(count, int) else 1):
+            self._fail(message, error, position)
 
     def _send(self, message: dict[str, Any], position: int = 0) -> int:
         """Send a message, and return its size."""

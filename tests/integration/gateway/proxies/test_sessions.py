@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from monarch_client.runner.base.certificates import mint_leaf
 from monarch_client.runner.base.config import Authority
 from tests.fake_ca import make_authority
 from tests.integration.gateway.proxies.conftest import StartDriver
+from tests.integration.gateway.proxies.programs.probe_values import Access
 from tests.monarch_workers import MonarchWorkers
 from tests.proxy_driver import CHECKOUT, ProxyDriver
 from tests.waiting import eventually
@@ -190,6 +193,21 @@ def test_what_is_not_data_is_refused_on_both_ways(meshes: MeshesProxy) -> None:
         actor.echo.call_one({"fn": print})
     error = actor.opaque.call_one().exception(timeout=60)
     assert "result is a object, which is not data" in str(error)
+
+
+def test_each_answer_of_a_call_that_the_cluster_cannot_read_is_its_error(
+    meshes: MeshesProxy,
+) -> None:
+    @dataclass
+    class Local:
+        """A class of which the cluster has no module."""
+
+    actors = meshes.trainers.spawn_procs().spawn("probe", f"{ACTORS}:Probe")
+    # Flags that have no name, and the container of a torch module's state.
+    for value in (Access(0), OrderedDict(weight=[1.0])):
+        assert actors.slice(hosts=0).echo.call_one(value).get(timeout=60) == value
+    for future in [*actors.echo.stream(Local()), actors.echo.call(Local())]:
+        assert "no class" in str(future.exception(timeout=60))
 
 
 def test_pickles_travel_only_at_the_users_request(start_driver: StartDriver) -> None:

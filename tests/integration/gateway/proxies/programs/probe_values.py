@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Flag
 
 
 @dataclass
@@ -11,6 +12,13 @@ class Report:
 
     rank: int
     losses: list[float]
+
+
+class Access(Flag):
+    """Flags of the user's code."""
+
+    READ = 1
+    WRITE = 2
 
 
 class DivergedError(ValueError):

@@ -7,9 +7,10 @@ import math
 import pickle
 import struct
 import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, Flag, IntFlag
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from monarch_client.runner.scripts.mportal_proxies import codec as codec_module
 from monarch_client.runner.scripts.mportal_proxies.arrays import RawArray
 from monarch_client.runner.scripts.mportal_proxies.classes import Record, find_imported
-from monarch_client.runner.scripts.mportal_proxies.codec import Codec, CodecError
+from monarch_client.runner.scripts.mportal_proxies.codec import Codec, CodecError, outline
 from tests.each_case import check_each
 
 CODEC = Codec(find_imported)
@@ -47,6 +48,22 @@ class Pair(NamedTuple):
 
 class Color(Enum):
     RED = "red"
+
+
+class Access(Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        executed.append("missing")
+        return super()._missing_(value)
+
+
+class Mode(IntFlag):
+    A = 1
+    B = 4
 
 
 def record(what: str) -> None:
@@ -78,6 +95,7 @@ scalars = st.one_of(
     st.binary(),
     st.binary().map(bytearray),
     st.sampled_from(Color),
+    st.sampled_from([Access(0), *Access, Mode(0), Mode.A, Mode.A | Mode.B, Mode(9)]),
     st.builds(range, st.integers(-9, 9), st.integers(-9, 9), st.sampled_from([-2, 1, 3])),
 )
 keys = st.one_of(st.text(), st.just("$"), st.integers(), st.tuples(st.integers(), st.text()))
@@ -90,6 +108,10 @@ def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.dictionaries(keys, inner),
         st.sets(st.integers() | st.text()),
         st.frozensets(st.integers() | st.text()),
+        st.lists(st.tuples(keys, inner)).map(OrderedDict),
+        st.dictionaries(keys, inner).map(lambda items: defaultdict(list, items)),
+        st.dictionaries(keys, st.integers()).map(Counter),
+        st.builds(deque, st.lists(inner), st.none() | st.integers(0, 9)),
         st.builds(Pair, inner, inner),
         st.builds(Step, st.integers(), st.lists(st.floats(allow_nan=False))),
     )
@@ -139,6 +161,31 @@ def test_decoding_a_dataclass_runs_no_constructor() -> None:
     assert executed == []
 
 
+def test_decoding_flags_runs_no_code_of_their_class() -> None:
+    encoded = CODEC.encode([Access.READ, Access(0)])
+    del Access._value2member_map_[0]  # as in a process that has not met it
+    executed.clear()
+    assert CODEC.decode(encoded) == [Access.READ, Access(0)]
+    assert executed == []
+
+
+def test_what_a_container_has_beside_its_items_comes_back() -> None:
+    state = OrderedDict(weight=np.ones(2))
+    state._metadata = {"": {"version": 1}}  # type: ignore[attr-defined]
+    decoded = CODEC.decode(CODEC.encode([state, defaultdict(int), deque([1], 3)]))
+    assert decoded[0]._metadata == {"": {"version": 1}}
+    assert (decoded[1]["none"], decoded[2].maxlen) == (0, 3)
+
+
+def test_a_message_that_cannot_be_decoded_still_names_its_call() -> None:
+    for broken in ({"$": "enum", "type": 1, "v": None}, {"$": "eval"}, {"$": "bytes", "v": 7}):
+        message = message_of({"op": "call", "id": 7, "count": 2, "args": [broken]})
+        with pytest.raises(CodecError):
+            CODEC.decode(message)
+        assert outline(message) == {"op": "call", "id": 7, "count": 2}
+    assert outline(b"") == outline(message_of([1])) == {}
+
+
 def test_a_class_that_is_not_imported_here_becomes_a_record() -> None:
     decoded = UNKNOWING.decode(CODEC.encode(Step(7, [0.5])))
     assert isinstance(decoded, Record)
@@ -162,6 +209,7 @@ def test_a_refusal_names_the_path_of_the_value() -> None:
         ({"kwargs": {"fn": print}}, "kwargs['fn'] is a builtin_function_or_method"),
         ({"x": np.array([object()])}, "x is a numpy.ndarray"),
         ({"x": True, "y": type}, "y is a type"),
+        ({"x": defaultdict(Opaque)}, "x is a collections.defaultdict, which is not data (its "),
     ]
 
     def check(value: Any, text: str) -> None:
@@ -197,12 +245,14 @@ def test_any_bytes_are_a_value_or_refused(hostile: bytes) -> None:
 
 
 TAGS = ["tuple", "set", "dict", "int", "array", "data", "named", "enum", "slice", "bytes"]
+TAGS += ["flag", "ordered", "defaults", "counter", "deque"]
 json_trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["$", "v", "type", "of", "dtype", "shape", "b"]) | st.text(max_size=3),
+            st.sampled_from(["$", "v", "type", "of", "dtype", "shape", "b", "with"])
+            | st.text(max_size=3),
             inner | st.sampled_from([*TAGS, "numpy", "torch", "<f8", "O", f"{__name__}:Step"]),
             max_size=6,
         )
@@ -253,6 +303,13 @@ def test_hostile_trees_are_refused() -> None:
         ({"$": "data", "type": f"{__name__}:Step", "v": {"number": 1}},),
         ({"$": "named", "type": "builtins:tuple", "v": [1]},),
         ({"$": "enum", "type": f"{__name__}:Color", "v": "BLUE"},),
+        ({"$": "flag", "type": f"{__name__}:Access", "v": 4},),
+        ({"$": "flag", "type": f"{__name__}:Color", "v": 1},),
+        ({"$": "ordered", "v": [[1, 2, 3]], "with": {}},),
+        ({"$": "ordered", "v": [], "with": 5},),
+        ({"$": "defaults", "v": [], "with": "eval"},),
+        ({"$": "deque", "v": [], "with": "2"},),
+        ({"$": "counter", "v": 3, "with": None},),
         ({"$": "set", "v": [[1]]},),
         ({"$": "int", "v": 5},),
         ({"$": ["list"], "v": 5},),
