@@ -13,6 +13,7 @@ from monarch_client.cli.lazy_group import LazyGroup
 from monarch_client.cli.session import Session
 from monarch_client.cli.terminal import complain, without_tokens
 from monarch_client.errors import ClientError
+from monarch_client.extras import named_extras
 from monarch_client.runner.base import process_end
 from monarch_client.version import __version__
 
@@ -123,7 +124,8 @@ class PortalGroup(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
         try:
-            return super().invoke(ctx)
+            with named_extras():
+                return super().invoke(ctx)
         except click.UsageError as error:
             # click repeats the typed text in errors, and it may hold a token pasted by mistake.
             error.message = without_tokens(error.message)

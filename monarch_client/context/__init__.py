@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from monarch_client import extras as _extras
+
 if TYPE_CHECKING:
     from monarch_client.context.cluster.base import ClusterContext as ClusterContext
     from monarch_client.context.cluster.base import JobInfo as JobInfo
@@ -69,5 +71,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        with _extras.named_extras():
+            return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

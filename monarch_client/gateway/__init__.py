@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from monarch_client import extras as _extras
+
 if TYPE_CHECKING:
     from monarch_client.gateway.connecting import Connection as Connection
     from monarch_client.gateway.connecting import connect as connect
@@ -27,5 +29,6 @@ __all__ = ["Compute", "Connection", "Image", "RemoteJob", "connect"]
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
+        with _extras.named_extras():
+            return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from monarch_client.extras import named_extras
 from monarch_client.skypilot.errors import StillBusyError
 from monarch_client.skypilot.streams import WINDOW
 from monarch_client.skypilot.translate import error_of
@@ -91,7 +92,8 @@ class Child:
 
     def _carry_out(self, number: int, name: str, args: dict[str, Any]) -> None:
         try:
-            call = importlib.import_module(self._calls).CALLS[name]
+            with named_extras():
+                call = importlib.import_module(self._calls).CALLS[name]
             value = call(**args)
             if isinstance(value, Iterator):
                 self._pass_on(number, value)
