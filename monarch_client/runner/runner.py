@@ -170,7 +170,7 @@ class Runner:
         hub = Hub(self._place, self._journal, attempt)
         try:
             hub.open()
-            attempt.send_goal = hub.send_goal
+            attempt.send_goal, attempt.is_cut_off = hub.send_goal, hub.is_cut_off
             self._request_peers_stacks = hub.request_stacks
             self._request_peers_streams = hub.request_streams
         except (OSError, ValueError) as error:

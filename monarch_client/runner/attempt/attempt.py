@@ -49,6 +49,8 @@ class Attempt:
         self.on_run: Callable[[str, str], None] = lambda _python, _torchmonarch: None
         # Called with the rank of a host that is lost, before the attempt ends by it.
         self.on_lost: Callable[[int], None] = lambda _rank: None
+        # Whether another rank has lost its connection: it may be what fails the others.
+        self.is_cut_off: Callable[[], bool] = lambda: False
         # Called before the last frame.
         self.on_last: Callable[[], None] = lambda: None
         self._place = place
@@ -130,7 +132,8 @@ class Attempt:
         self._begin_stage("end")
 
     def _end_soon(self, verdict: Verdict) -> None:
-        if not verdict.is_success and judgement.may_be_a_loss(self._place.folder.report):
+        may_be_a_loss = judgement.may_be_a_loss(self._place.folder.report) or self.is_cut_off()
+        if not verdict.is_success and may_be_a_loss:
             self._place.loop.call_later(_FAULT_WAITS_S, lambda: self._end_by_fault(verdict))
         else:
             self.end(verdict)

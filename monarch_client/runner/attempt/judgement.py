@@ -27,7 +27,7 @@ def failure_of_node(config: AttemptConfig, rank: int, state: NodeState) -> Verdi
     """Return the verdict on a failure of the node itself; None while it works."""
     here = where(config, rank)
     if state.stopped_by:
-        return verdicts.stopped(state.stopped_by)
+        return verdicts.stopped(here, state.stopped_by)
     if state.obstacle or state.setup or state.setup_late:
         return _failed_preparation(config, here, state)
     if state.worker == node_state.FAILED:

@@ -62,6 +62,10 @@ class Hub:
         self._stack_requests = requests
         self._thread.call(self._broadcast)
 
+    def is_cut_off(self) -> bool:
+        """Whether a rank has lost its connection, as when its runner was killed. Thread-safe."""
+        return any(rank not in self._peers for rank in list(self._heard_at))
+
     def request_streams(self) -> None:
         """Have each rank serve its streams. Safe from any thread."""
         self._wants_streams = True

@@ -59,11 +59,11 @@ def hosts_shut_down() -> Verdict:
     return Verdict(reasons.COMPLETED, "A program shut down all hosts.", exit_code=0)
 
 
-def stopped(signal_name: str) -> Verdict:
-    """Return the verdict on a runner that got a stop signal from outside the portal."""
+def stopped(where: Where, by: str) -> Verdict:
+    """Return the verdict on a runner that was stopped by the portal, or a signal from outside."""
     return Verdict(
         reasons.CANCELLED_BY_USER,
-        f"The attempt was stopped from outside ({signal_name}).",
+        f"The runner of {where} was stopped by {by}.",
         "Run it again when you want it.",
     )
 

@@ -13,9 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner_harness import RunnerRig, wait_until
+from tests.runner_harness import RunnerRig, free_port, wait_until
 
 MakeRig = Callable[..., RunnerRig]
+# Rank 0 fails as soon as rank 1 has gone, as programs with collectives do.
+EXCHANGE = """
+import os, socket, time
+if os.environ["SKYPILOT_NODE_RANK"] == "0":
+    connection, _ = socket.create_server(("127.0.0.1", {0})).accept()
+    print("connected", flush=True)
+    connection.recv(1)
+    raise ConnectionResetError("the other rank has gone")
+while True:
+    try:
+        connection = socket.create_connection(("127.0.0.1", {0}))
+        time.sleep(300)
+    except ConnectionRefusedError:
+        time.sleep(0.05)
+"""
 
 
 def exit_codes(rig: RunnerRig) -> dict[int, int]:
@@ -240,6 +255,23 @@ def test_a_killed_runner_leaves_nothing_and_its_loss_is_reported(
     assert f"rank {rank}" in end["message"]
     assert rig.ingest.frames[-1]["kind"] == "end"
     assert_clean(rig)
+
+
+def test_a_killed_runner_is_named_although_the_other_program_fails_for_it_at_once(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(nodes=2, run="python exchange.py")
+    program = EXCHANGE.format(free_port())
+    for rank in range(2):
+        workdir = rig.root(rank) / "workdir"
+        workdir.mkdir(parents=True, exist_ok=True)
+        (workdir / "exchange.py").write_text(program)
+    rig.start()
+    rig.ingest.wait_for(lambda: "connected" in rig.ingest.texts())
+    os.kill(runner_process(rig, 1), signal.SIGKILL)
+    end = rig.ingest.end
+    rig.wait()
+    assert (end["reason"], "rank 1" in end["message"]) == ("WORKER_LOST", True), end
 
 
 def test_a_node_that_is_gone_is_a_lost_worker(make_rig: MakeRig) -> None:

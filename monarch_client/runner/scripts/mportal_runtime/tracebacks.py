@@ -6,6 +6,7 @@ The driver reads Monarch's reports with it, the runner the last lines of a plain
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,12 @@ _EXCEPTION_LINE = re.compile(r"\s*((?:\w+\.)*[A-Z]\w*(?:: .*|:)?)")
 _RANK = re.compile(r"\[rank\d+\]: ?")
 # Launchers print these because a program that they started has failed.
 _OF_LAUNCHERS = ("ChildFailedError", "CalledProcessError")
+# What torchrun prints after its empty ChildFailedError.
+_ROOT_CAUSE = re.compile(
+    r"^Root Cause .*?^ +rank +: (\d+).*?^ +exitcode +: (-?\d+)", re.DOTALL | re.MULTILINE
+)
+# Files that no user wrote: installed packages, Python's own, and the commands of packages.
+_NOT_OF_USERS = re.compile(r"-packages|^<|/lib(?:64)?/(?:python|pypy)\d[\w.]*/|/bin/[^/.]+$")
 _OF_OTHERS = ("Exception in thread ", "Exception ignored in")
 _CHAINED = ("During handling of the above ", "The above exception was the direct cause ")
 
@@ -26,17 +33,20 @@ _CHAINED = ("During handling of the above ", "The above exception was the direct
 class Raised(NamedTuple):
     """An exception of a text: its type and message, the user's file:line, its first line's number.
 
-    The first line is that of the first traceback of a chain.
+    The first line is that of the first traceback of a chain. `cause` is what a launcher reports of
+    the process that has failed.
     """
 
     error: str
     place: str
     first_line: int
+    cause: str = ""
 
     @property
     def words(self) -> str:
         """The exception and its place, as a sentence continues after "raised"."""
-        return f"{self.error} at {self.place}" if self.place else self.error
+        error = f"{self.error.rstrip(':')}: {self.cause}" if self.cause else self.error
+        return f"{error} at {self.place}" if self.place else error
 
 
 class _Reader:
@@ -81,7 +91,7 @@ class _Reader:
         self._last_first_line = self._first_line
         if self._is_of_others:
             return None
-        return Raised(match.group(1), self._place, self._first_line)
+        return Raised(match.group(1).rstrip(), self._place, self._first_line)
 
 
 def exceptions_in(text: str) -> Iterator[Raised]:
@@ -99,8 +109,22 @@ def exception_that_ended(text: str) -> Raised | None:
     """Return the exception that ended a program with this output; None if it shows none."""
     found = list(exceptions_in(text))
     own = [each for each in found if not _is_of_a_launcher(each.error)]
-    candidates = own or found
-    return candidates[-1] if candidates else None
+    if own:
+        return own[-1]
+    return found[-1]._replace(cause=_root_cause_in(text)) if found else None
+
+
+def _root_cause_in(text: str) -> str:
+    """Return what torchrun reports of the process that failed first; empty if it does not."""
+    found = _ROOT_CAUSE.search(text)
+    if found is None:
+        return ""
+    rank, code = found.group(1), int(found.group(2))
+    try:
+        ended = f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        ended = f"returned exit code {code}"
+    return f"process rank {rank} {ended}"
 
 
 def location_in(trace: str) -> str:
@@ -117,8 +141,7 @@ def _is_of_a_launcher(error: str) -> bool:
 def _place_of(frame: re.Match[str]) -> str:
     """Return file:line of a frame in the user's own files; empty elsewhere."""
     path = frame.group(1)
-    is_users = "-packages" not in path and not path.startswith("<")
-    return f"{Path(path).name}:{frame.group(2)}" if is_users else ""
+    return "" if _NOT_OF_USERS.search(path) else f"{Path(path).name}:{frame.group(2)}"
 
 
 def _indent_of(line: str) -> int:

@@ -238,7 +238,11 @@ def test_a_traceback_explains_no_exit_code_of_the_programs_own(plain: Table) -> 
         ({"worker": "failed", "worker_why": "it was slow"}, "WORKER_NEVER_READY", "it was slow"),
         ({"worker": "lost", "worker_why": "its process died"}, "WORKER_LOST", "its process died"),
         ({"worker": "lost", "oom": True}, "OOM", "memory"),
-        ({"stopped_by": "SIGTERM"}, "CANCELLED_BY_USER", "SIGTERM"),
+        (
+            {"stopped_by": "SIGTERM"},
+            "CANCELLED_BY_USER",
+            "rank 2 (10.0.0.3) was stopped by SIGTERM",
+        ),
     ],
 )
 def test_each_failure_of_a_node_ends_the_attempt(

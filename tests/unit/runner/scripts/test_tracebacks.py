@@ -38,10 +38,23 @@ TORCHRUN = "".join(
         sys.exit(main())
       File "/v/site-packages/torch/distributed/launcher/api.py", line 269, in launch_agent
         raise ChildFailedError(
-    torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+    torch.distributed.elastic.multiprocessing.errors.ChildFailedError:@
     ============================================================
     train.py FAILED
-""")
+    ------------------------------------------------------------
+    Failures:
+      <NO_OTHER_FAILURES>
+    ------------------------------------------------------------
+    Root Cause (first observed failure):
+    [0]:
+      time      : 2026-11-27_11:00:00
+      host      : node-a
+      rank      : 5 (local_rank: 1)
+      exitcode  : -9 (pid: 71)
+      error_file: <N/A>
+      traceback : Signal 9 (SIGKILL) received by PID 71
+    ============================================================
+""").replace("@", " ")
 
 
 def test_the_exception_is_found_although_other_output_follows_it() -> None:
@@ -62,6 +75,37 @@ def test_under_torchrun_the_exception_is_that_of_the_worker() -> None:
     found = exception_that_ended(TORCHRUN)
     assert found is not None
     assert (found.error.partition(":")[0], found.place) == ("ValueError", "train.py:8")
+
+
+def test_an_error_of_torchrun_names_the_process_that_failed() -> None:
+    alone = TORCHRUN[TORCHRUN.index("E1127") :]
+    kind = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:"
+    for code, ended in (("-9", "was ended by SIGKILL"), ("3 ", "returned exit code 3")):
+        found = exception_that_ended(alone.replace(": -9", f": {code}"))
+        assert found is not None
+        assert found.error == kind  # as the log has it
+        assert found.words == f"{kind} process rank 5 {ended}"
+
+
+def test_the_place_is_in_the_users_own_files() -> None:
+    """Skip frames of the standard library and of installed commands."""
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/w/.venv/bin/serve", line 8, in <module>',
+        '  File "/w/lib/load.py", line 7, in main',
+        *(
+            f'  File "{folder}/json/decoder.py", line 353, in raw_decode'
+            for folder in ("/usr/lib/python3.11", "/o/lib64/pypy3.10", "/z/lib/python311.zip")
+        ),
+        "json.decoder.JSONDecodeError: Expecting property name",
+    ]
+    found = exception_that_ended("\n".join(lines))
+    assert found is not None
+    assert found.place == "load.py:7"
+    del lines[2]
+    found = exception_that_ended("\n".join(lines))
+    assert found is not None
+    assert found.place == ""
 
 
 def test_a_traceback_whose_head_is_cut_off_counts_too() -> None:

@@ -17,7 +17,7 @@ from monarch_client.runner.vocabulary.verdicts import Verdict, Where
 HERE = Where(2, "10.0.0.3")
 ALL = [
     verdicts.completed(),
-    verdicts.stopped("SIGTERM"),
+    verdicts.stopped(HERE, "SIGTERM"),
     verdicts.setup_failed(HERE, 3, "pip: no such package"),
     verdicts.setup_too_slow(HERE, 60, "waiting"),
     verdicts.not_laid_out(HERE, "the folder for ~/data could not be unpacked: torn"),
