@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db.models import Aggregate, DurationField, F
@@ -23,28 +24,49 @@ class Median(Aggregate):
     output_field = DurationField()
 
 
-def usual_seconds(numbers: Iterable[int]) -> dict[int, float]:
-    """Return how long recent jobs of the same name and project held machines, by job number.
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """How long jobs hold machines, by job number; `from_past`: those that past runs show."""
 
-    The median of those that succeeded; else what `max_duration` allows; else it is left out.
+    usual: Mapping[int, float]
+    from_past: frozenset[int]
+
+
+def usual_seconds(numbers: Iterable[int]) -> Mapping[int, float]:
+    """Return `durations` alone."""
+    return durations(numbers).usual
+
+
+def durations(numbers: Iterable[int]) -> Durations:
+    """Return how long recent jobs of the same name and project held machines.
+
+    The median of those that succeeded; else what `max_duration` allows; else it is left out. Jobs
+    of arrays go by the array's name: their own names end with their index.
     """
-    jobs = list(
-        Job.objects.filter(pk__in=list(numbers)).values("pk", "project_id", "name", "duration_s")
-    )
+    jobs = Job.objects.filter(pk__in=list(numbers))
+    rows = list(jobs.values_list("pk", "project_id", "name", "array__name", "duration_s"))
+    alone = _medians("job__name", {(project, name) for _, project, name, of, _ in rows if not of})
+    arrays = _medians("job__array__name", {(project, of) for _, project, _, of, _ in rows if of})
+    past = {
+        pk: arrays.get((project, of)) if of else alone.get((project, name))
+        for pk, project, name, of, _ in rows
+    }
+    known = {pk: seconds for pk, seconds in past.items() if seconds}
+    bounds = {pk: float(bound_s) for pk, *_, bound_s in rows if bound_s is not None}
+    return Durations({**bounds, **known}, frozenset(known))
+
+
+def _medians(by: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], float]:
+    """Return the median seconds of attempts that succeeded, by project and the column `by`."""
+    if not keys:
+        return {}
     past = Attempt.objects.filter(
         job__status=JobStatus.SUCCEEDED,
-        job__project__in={job["project_id"] for job in jobs},
-        job__name__in={job["name"] for job in jobs},
+        job__project__in={project for project, _ in keys},
         ended_at__gte=clock.now() - LOOKED_BACK,
         exit_code=0,
+        **{f"{by}__in": {name for _, name in keys}},
     )
-    medians = {
-        (row["job__project_id"], row["job__name"]): row["lasted"].total_seconds()
-        for row in past.values("job__project_id", "job__name").annotate(
-            lasted=Median(F("ended_at") - F("created_at"))
-        )
-    }
-    found = {job["pk"]: medians.get((job["project_id"], job["name"])) for job in jobs}
-    bounds = {job["pk"]: job["duration_s"] for job in jobs}
-    usual = {number: seconds or bounds[number] for number, seconds in found.items()}
-    return {number: float(seconds) for number, seconds in usual.items() if seconds is not None}
+    rows = past.values_list("job__project_id", by)
+    lasted = rows.annotate(lasted=Median(F("ended_at") - F("created_at")))
+    return {(project, name): each.total_seconds() for project, name, each in lasted}

@@ -99,6 +99,9 @@ def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
     usd = cluster.usd
     paid: Decimal = getattr(cluster, "paid", None) or Decimal(0)
     is_released = cluster.release_requested_at is not None
+    # Without a job, one that is not kept for the next is about to be released.
+    is_ending = not is_busy and (is_released or not cluster.is_reusable)
+    status = ClusterStatus.STOPPING if is_ending else ClusterStatus(cluster.status)
     idle_until = None if is_busy or is_released else _idle_until(cluster)
     use = getattr(attempts[0], "gpu_use", None) if is_busy else None
     return wire.Cluster(
@@ -106,8 +109,8 @@ def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
         kind=ROW,
         project=cluster.project.slug,
         backend=cluster.backend_name,
-        status=cluster.status,
-        status_label=ClusterStatus(cluster.status).label,
+        status=status,
+        status_label=status.label,
         note=cluster.backend_status,
         job=job.pk if job else None,
         job_name=job.name if job else "",
@@ -128,7 +131,7 @@ def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
         usd=usd,
         idle_usd=None if usd is None else max(Decimal(0), usd - paid),
         owner="",
-        can_down=may_manage and not is_busy and not is_released,
+        can_down=may_manage and not is_busy and not is_ending,
         can_extend=may_manage and idle_until is not None,
         can_stop=may_manage and idle_until is not None,
         ssh=ssh_command(cluster, 0),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from jobs.queueing.current_pass import Plan
-from jobs.queueing.past_runs import usual_seconds
+from jobs.queueing.past_runs import Durations, durations
 from jobs.scheduling.causes import (
     Cause,
     ClusterEnding,
@@ -30,10 +30,14 @@ Machines = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStart:
-    """An expected start, and what it is based on: `NEXT`, `BOUNDS` or `PAST_RUNS`."""
+    """An expected start, and what it is based on: `NEXT`, `BOUNDS` or `PAST_RUNS`.
+
+    `latest_at`: the bound of one that past runs let expect before it.
+    """
 
     at: datetime
     basis: str
+    latest_at: datetime | None = None
 
 
 def expected_starts(numbers: Iterable[int], plan: Plan) -> dict[int, ExpectedStart]:
@@ -44,17 +48,31 @@ def expected_starts(numbers: Iterable[int], plan: Plan) -> dict[int, ExpectedSta
     queue = PlannedQueue(plan)
     wanted = [queue.decisions[number] for number in numbers if number in queue.decisions]
     found = {each.job_id: start for each in wanted if (start := queue.known_start(each))}
-    rest = [each for each in wanted if each.job_id not in found and _is_estimated(each)]
     by_machines: dict[Machines, set[int]] = defaultdict(set)
-    for each in rest:
-        by_machines[queue.machines_of(each.job_id)].add(each.job_id)
+    for each in wanted:
+        bound = found.get(each.job_id)
+        if bound.basis == BOUNDS if bound else _is_estimated(each):
+            by_machines[queue.machines_of(each.job_id)].add(each.job_id)
     lines = {key: list(queue.line(key, jobs)) for key, jobs in by_machines.items()}
-    usual = usual_seconds(queue.competitors(lines)) if lines else {}
-    lasts_s = queue.remaining_seconds(usual)
+    lasts = durations(queue.competitors(lines)) if lines else Durations({}, frozenset())
+    lasts_s = queue.remaining_seconds(lasts.usual)
     for key, line in lines.items():
+        is_past = queue.has_past_runs(key, lasts)
         for number, at_s in _forecast(line, by_machines[key], queue, lasts_s):
-            found[number] = ExpectedStart(_moment(at_s), PAST_RUNS)
+            if start := _estimated(at_s, found.get(number), is_past=is_past):
+                found[number] = start
     return found
+
+
+def _estimated(at_s: float, bound: ExpectedStart | None, *, is_past: bool) -> ExpectedStart | None:
+    """Return the start that is estimated; None: the bound says more.
+
+    Those behind the first job, which has a bound, must not seem to start before it.
+    """
+    at = _moment(at_s)
+    if bound is None:
+        return ExpectedStart(at, PAST_RUNS)
+    return ExpectedStart(at, PAST_RUNS, bound.at) if is_past and at < bound.at else None
 
 
 class PlannedQueue:
@@ -99,6 +117,11 @@ class PlannedQueue:
             if takes_machines(each)
         }
         return ahead | {each.job_id for each in self.snapshot.running}
+
+    def has_past_runs(self, machines: Machines, lasts: Durations) -> bool:
+        """Whether past runs show how long a job holds some of these machines."""
+        running = (each for each in self.snapshot.running if each.job_id in lasts.from_past)
+        return any(machines & {each.shape.pool, *each.shape.limits} for each in running)
 
     def known_start(self, decision: Decision) -> ExpectedStart | None:
         """Return the start that the plan itself has for a job; None if it has none."""

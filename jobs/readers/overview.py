@@ -56,6 +56,7 @@ def overview(
         gpus=machines.gpus_by_type(projects, queue.pools()),
         idle=idle[: machines.MOST_IDLE],
         idle_usd_per_hour=machines.price_of(idle),
+        ending_nodes=machines.ending_nodes(projects),
         spending=_total(spending.values()),
         next_runs=_next_runs(projects),
         changes=jobs.changes(projects, max(since or now - _DAY, now - MOST_CHANGES)),

@@ -78,6 +78,12 @@ def idle_machines(projects: Sequence[Project]) -> list[wire.IdleMachines]:
     )
 
 
+def ending_nodes(projects: Sequence[Project]) -> int:
+    """Return the number of nodes that are being terminated."""
+    ending = Cluster.objects.to_tear_down().filter(project__in=projects)
+    return int(ending.aggregate(n=Sum("num_nodes", default=0))["n"])
+
+
 def price_of(rows: Iterable[wire.IdleMachines]) -> Decimal:
     """Return the price of an hour of these machines."""
     return sum((row.usd_per_hour or NOTHING for row in rows), NOTHING)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterable
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from jobs.models import Job
@@ -13,6 +12,7 @@ from jobs.permissions import Actor, projects_of
 from jobs.queueing.current_pass import Plan
 from jobs.queueing.past_runs import usual_seconds
 from jobs.readers.expected_starts import (
+    ExpectedStart,
     PlannedQueue,
     current_cause,
     depends_on_others,
@@ -68,7 +68,7 @@ class PlannedJob:
         key = self._binding(now)
         holders = sorted(self._holders(key), key=lambda each: -each.shape.num_nodes)
         what = getattr(now, "what", "nodes")
-        expected_at, basis, no_estimate = self._expected(now)
+        start, no_estimate = self._expected(now)
         return forecast_of(
             "budget" if cause.reason == WaitReason.BUDGET else cause.code,
             cause.reason,
@@ -80,8 +80,9 @@ class PlannedJob:
                 (each.job_id for each in holders),
                 {each.job_id: (what, each.shape.amount(what)) for each in holders},
             ),
-            expected_at=expected_at,
-            basis=basis,
+            expected_at=start.at if start else None,
+            basis=start.basis if start else "",
+            latest_at=start.latest_at if start else None,
             no_estimate=no_estimate,
         )
 
@@ -110,17 +111,17 @@ class PlannedJob:
             if key in each.shape.limits and each.holds_of(self._snapshot.limits[key])
         ]
 
-    def _expected(self, cause: Cause) -> tuple[datetime | None, str, str]:
-        """Return the expected moment and its basis, or why there is none."""
+    def _expected(self, cause: Cause) -> tuple[ExpectedStart | None, str]:
+        """Return the expected start, or why there is none."""
         found = expected_starts([self.number], self._plan).get(self.number)
         if found is not None or not depends_on_others(cause):
-            return (found.at, found.basis, "") if found else (None, "", "")
+            return found, ""
         if len(self._ahead) > MOST_AHEAD:
-            return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
+            return None, f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
         before = [self._queued[each.job_id] for each in self._ahead if takes_machines(each)]
         others: list[RunningJob | QueuedJob] = [*self._snapshot.running, *before]
         usual = usual_seconds({each.job_id for each in others})
-        return None, "", self._no_estimate(others, usual)
+        return None, self._no_estimate(others, usual)
 
     def _no_estimate(self, others: Iterable[RunningJob | QueuedJob], known: Container[int]) -> str:
         """Name the jobs of unknown end that hold, or will hold, what this job needs."""

@@ -108,6 +108,7 @@ class QueueState:
                     backend=name,
                     amounts=[*_amounts(limit.caps if limit else {}, limit)],
                     kept=self._idle_nodes(name),
+                    ending=self._ending_nodes(backend_key(name)),
                     problem=snapshot.problems.get(name, ""),
                     queues=[],
                     patience_s=int(self._pool_limits.patience_of(backend_key(name))),
@@ -123,6 +124,11 @@ class QueueState:
         here = [each.shape for each in warm if each.is_on and not each.is_ending]
         return sum(shape.num_nodes for shape in here if shape.backend_name == backend_name)
 
+    def _ending_nodes(self, key: str) -> int:
+        """Return the nodes within a limit that are being given back."""
+        leaving = (each.shape for each in self.planned[0].running if each.is_leaving)
+        return sum(shape.num_nodes for shape in leaving if key in shape.limits)
+
     def _place(self, key: str, pool: Pool, queues: Iterable[str]) -> wire.Place:
         limit = self.planned[0].limits.get(key)
         return wire.Place(
@@ -131,6 +137,7 @@ class QueueState:
             backend=pool.backend_name,
             amounts=[*_amounts(pool.caps, limit)],
             kept=0,
+            ending=self._ending_nodes(key),
             problem=self.planned[0].problems.get(pool.backend_name, ""),
             queues=sorted(queues),
             patience_s=pool.patience_s,
@@ -267,6 +274,7 @@ class QueueState:
             sentence="",
             expected_at=start.at if start else None,
             basis=start.basis if start else "",
+            latest_at=start.latest_at if start else None,
         )
         if job is None or project is None:
             return row

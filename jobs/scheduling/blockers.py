@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.causes import (
@@ -92,7 +93,8 @@ def machines_are_in_use(job: QueuedJob, room: Room) -> NoRoom | None:
     """Check that machines enough are free. If not, make a reservation: it is the first to wait."""
     for limit, what in binding(job.shape, room.limits, machines=True):
         made = room.reserved.hold(job, room.running, room.limits)
-        return _no_room(limit, what, job.shape, made.at_s)
+        cause = _no_room(limit, what, job.shape, made.at_s)
+        return replace(cause, ending=room.ending_of(limit, what))
     return None
 
 

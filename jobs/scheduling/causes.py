@@ -58,6 +58,7 @@ class NoRoom(Cause):
     # When it has capacity at the latest, in seconds since the epoch; None: there is no bound.
     expected_s: float | None = None
     limit: str = ""  # a LimitKind: a pool may be called like its backend
+    ending: float = 0.0  # what is being given back, and will be free soon
 
     @property
     def sentence(self) -> str:
@@ -66,8 +67,14 @@ class NoRoom(Cause):
         are = "is" if self.free == 1 else "are"
         return (
             f"Needs {counted(self.what, self.needed)}; {number_words(self.free)} of "
-            f"{number_words(self.total)}{of_type} {are} free on {self.place}."
+            f"{number_words(self.total)}{of_type} {are} free on {self.place}{self._soon}."
         )
+
+    @property
+    def _soon(self) -> str:
+        if not self.ending:
+            return ""
+        return f", {number_words(self.ending)} {'is' if self.ending == 1 else 'are'} ending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class Behind(Cause):
     @property
     def sentence(self) -> str:
         """Message with the earlier job."""
-        return f"Waits behind {job_words(self.job_id)}, which needs more room."
+        return f"Waits behind {job_words(self.job_id)}, for which the next machines are reserved."
 
     @property
     def named(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from jobs.scheduling.limits import Limit
 from jobs.scheduling.reservation import Reservations
 from jobs.scheduling.snapshot import QueuedJob, RunningJob, Snapshot
 
@@ -33,6 +34,12 @@ class Room:
             self.taken[job.cluster.name] = job.job_id
         self.changes += 1
         self.running.append(RunningJob(job.job_id, job.shape, job.until_s(self.now_s)))
+
+    def ending_of(self, limit: Limit, what: str) -> float:
+        """Return how much of a limit's resource is being given back."""
+        key = next(key for key, each in self.limits.items() if each is limit)
+        leaving = (each.shape for each in self.running if each.is_leaving)
+        return sum(shape.amount(what) for shape in leaving if key in shape.limits)
 
     def count_on(self, chosen: Collection[RunningJob], job: QueuedJob) -> None:
         """Reserve for `job` what `chosen`, which are being stopped, will leave soon.

@@ -80,11 +80,19 @@ def _estimate(left_s: float, basis: str) -> str:
     return text + _CERTAINTY.get(basis, "")
 
 
+def _ending(place: Place) -> str:
+    """Return how many nodes are being terminated; empty if none are."""
+    return f"{place.ending} node{'s' * (place.ending != 1)} ending" if place.ending else ""
+
+
 def _start(turn: Turn) -> str:
     if turn.expected_at is None:
         return ""
     left_s = (turn.expected_at - datetime.now(timezone.utc)).total_seconds()
-    return "now" if left_s <= 0 else _estimate(left_s, turn.basis)
+    if left_s >= 1:
+        return _estimate(left_s, turn.basis)
+    # A job that lasts longer than usual may end at any moment.
+    return "any moment probably" if turn.basis == "past_runs" else "now"
 
 
 TIMELINE_COLUMNS = {
@@ -110,7 +118,9 @@ PLACE_COLUMNS = {
     "BACKEND": lambda place: place.backend,
     "USED": lambda place: said(place.amounts),
     "QUEUES": lambda place: ", ".join(place.queues) or "-",
-    "NOTE": lambda place: "; ".join(filter(None, (place.problem, preemption(place)))),
+    "NOTE": lambda place: "; ".join(
+        filter(None, (place.problem, _ending(place), preemption(place)))
+    ),
 }
 QUOTA_COLUMNS = {
     "ID": lambda quota: str(quota.id),
@@ -122,7 +132,7 @@ QUOTA_COLUMNS = {
 SHARE_COLUMNS = {
     "POOL": _place,
     "PROJECT": lambda share: share.project or f"({share.projects} others)",
-    "NORMALIZED HOURS": lambda share: f"{share.used_hours:.1f}",
+    "USED + RESERVED": lambda share: f"{share.used_hours:.1f}",
     "OF ALL": lambda share: f"{share.percent:.0f} %",
     "WEIGHT": lambda share: "" if share.weight is None else f"{share.weight:g}",
     "BY WEIGHT": lambda share: "" if share.counts_for is None else f"{share.counts_for:.1f}",
@@ -242,7 +252,7 @@ def queue_shares(session: Session, output: Output) -> None:
         shares,
         SHARE_COLUMNS,
         key="project",
-        least=("NORMALIZED HOURS", "WEIGHT"),
+        least=("USED + RESERVED", "WEIGHT"),
         empty="No usage: no job of your projects has run lately.",
     )
 

@@ -51,6 +51,8 @@ def show_expected(found: Forecast) -> None:
         say(f"Position {found.position} of {found.of} in the queue.")
     if found.expected_at is not None:
         say(f"It starts {_when(found.expected_at)}, {_BASIS.get(found.basis, found.basis)}.")
+        if found.latest_at is not None:
+            say(f"It starts {_when(found.latest_at)} {_BASIS['bounds']}.")
     elif found.no_estimate:
         say(one_line(found.no_estimate))
 

@@ -193,6 +193,7 @@ class Overview:
     gpus: list[GpusOfType]
     idle: Annotated[list[IdleMachines], Meta(description="The highest price first.")]
     idle_usd_per_hour: Usd
+    ending_nodes: Annotated[int, Meta(description="Nodes that are being terminated.")] = 0
     spending: Spending
     next_runs: list[NextRun]
     changes: Changes

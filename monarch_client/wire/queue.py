@@ -9,6 +9,11 @@ from msgspec import Meta
 
 from monarch_client.wire.values import Moment
 
+Latest = Annotated[
+    Moment | None,
+    Meta(description="Its start at the latest, by max_duration, where it is probably sooner."),
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
@@ -30,6 +35,7 @@ class Place:
     backend: str
     amounts: list[Amount]
     kept: Annotated[int, Meta(description="Free nodes in idle warm clusters.")]
+    ending: Annotated[int, Meta(description="Nodes that are being terminated.")] = 0
     problem: str
     queues: list[str]
     patience_s: int
@@ -110,6 +116,7 @@ class Turn:
         str,
         Meta(description="`next`: now; `bounds`: at the latest; `past_runs`: probably."),
     ] = ""
+    latest_at: Latest = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +173,7 @@ class Forecast:
     no_estimate: Annotated[
         str, Meta(description="Why there is no estimate, as a sentence, where that is known.")
     ]
+    latest_at: Latest = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from jobs.permissions import Actor, project_for
 from jobs.readers.clusters import ROW, cluster_anywhere, cluster_list, cluster_named
 from jobs.readers.infra import infra
 from jobs.readers.queue_state import QueueState
+from jobs.statuses import ClusterStatus
 from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.base.live import ChangesWatch, stream_of, stream_of_all
@@ -165,6 +166,7 @@ def _context(actor: Actor, project: Project | None) -> dict[str, Any]:
         "strays": [row for row in rows if row.kind != ROW],
         "is_admin": actor.reaches_beyond_projects,
         "nodes": sum(row.num_nodes for row in known),
+        "ending": sum(row.num_nodes for row in known if row.status == ClusterStatus.STOPPING),
         "gpus": sum(row.gpu_count for row in known),
         "usd_per_hour": sum((row.usd_per_hour or nothing for row in known), nothing),
         "idle_usd_per_hour": sum((row.usd_per_hour or nothing for row in idle), nothing),

@@ -64,7 +64,7 @@ def test_a_backend_that_is_back_is_no_longer_blamed(full, fake, monkeypatch):
 def test_a_held_or_cancelled_job_blocks_no_other(full, admin):
     project = make_project()
     first, second, third = (make_job(project, num_nodes=nodes) for nodes in (4, 3, 1))
-    behind = "Waits behind job {}, which needs more room."
+    behind = "Waits behind job {}, for which the next machines are reserved."
     assert waits(second)[1] == waits(third)[1] == behind.format(first.pk)
     hold_job(admin, first)
     assert waits(first) == ("HELD", "Held by ada.")

@@ -25,7 +25,7 @@ def test_a_job_gets_all_its_nodes_or_none_and_learns_how_many_are_free():
 def test_a_small_job_never_overtakes_a_big_one_whose_start_is_unbounded():
     queued = (QueuedJob(1, shape(3)), QueuedJob(2, shape(1)))
     snapshot = Snapshot(queued, limits=machines(local=4, used=2))
-    assert sentences(snapshot)[2] == "Waits behind job 1, which needs more room."
+    assert sentences(snapshot)[2] == "Waits behind job 1, for which the next machines are reserved."
 
 
 def test_a_full_backend_holds_back_no_other_job_on_another():

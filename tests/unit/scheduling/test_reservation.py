@@ -36,7 +36,7 @@ def test_a_short_job_fills_the_gap_before_a_big_one_that_waits():
     assert started(snapshot) == [1]
     said = sentences(snapshot)
     assert said[0] == "Needs 4 nodes; 2 of 4 are free on local."
-    assert said[2] == said[3] == "Waits behind job 0, which needs more room."
+    assert said[2] == said[3] == "Waits behind job 0, for which the next machines are reserved."
 
 
 def test_a_long_job_starts_where_it_leaves_room_enough_for_the_big_one():

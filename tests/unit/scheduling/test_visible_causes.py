@@ -52,7 +52,7 @@ def test_the_present_cause_is_shown_by_the_same_rule():
         "code": "preempted",
         "reason": "PREEMPTED",
         "by": None,
-        "then": "Waits behind job 2, which needs more room.",
+        "then": "Waits behind job 2, for which the next machines are reserved.",
     }
 
 

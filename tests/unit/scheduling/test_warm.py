@@ -99,7 +99,7 @@ def test_no_job_passes_another_since_its_project_keeps_a_cluster():
     first, second = decided(*queued, total=4, used=2, running=(runs,), warm=(warm(),))
     assert isinstance(first, Wait)
     assert isinstance(second, Wait)
-    assert second.cause.sentence == "Waits behind job 1, which needs more room."
+    assert second.cause.sentence == "Waits behind job 1, for which the next machines are reserved."
 
 
 def test_a_stopped_cluster_needs_machines_and_others_are_ended_for_it():

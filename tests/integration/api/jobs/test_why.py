@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from jobs.actions.jobs.hold import hold_job
 from jobs.errors import BackendUnavailableError
-from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
+from jobs.models import Cluster, Job, JobArray, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
 from jobs.reconcilers import prices, queue
 from jobs.statuses import JobStatus
@@ -77,26 +77,66 @@ def test_a_job_behind_a_reservation_learns_its_holder_and_its_position(member, p
     first, second = queued(project, 2), queued(project, 1)
     reported = why(member, second)
     assert reported["code"] == "behind"
-    assert reported["sentence"] == f"Waits behind job {first.pk}, which needs more room."
+    assert (
+        reported["sentence"]
+        == f"Waits behind job {first.pk}, for which the next machines are reserved."
+    )
     assert (reported["position"], reported["of"]) == (2, 2)
     assert [each["job_id"] for each in reported["ahead"]] == [first.pk]
 
 
 def test_an_estimate_goes_by_how_long_such_jobs_lasted_before(member, project, fake):
     fake.set_capacity(1)
-    now = timezone.now()
     for minutes in (10, 20, 90):
-        past = queued(project, name="train", status=JobStatus.SUCCEEDED)
-        begun = now - timedelta(days=1)
-        ended = begun + timedelta(minutes=minutes)
-        attempt = make_attempt(past, ended_at=ended, exit_code=0)
-        type(attempt).objects.filter(pk=attempt.pk).update(created_at=begun)
-        type(attempt.cluster).objects.update(status="GONE")
+        past_run(project, minutes, name="train")
     running(project, name="train")
     reported = why(member, queued(project))
     assert reported["basis"] == "past_runs"
     at = moment(reported["expected_at"])
     assert timedelta(minutes=19) < at - timezone.now() < timedelta(minutes=21)
+
+
+def past_run(project, minutes: float, **fields) -> None:
+    """Create a job that succeeded yesterday after so many minutes."""
+    past = queued(project, status=JobStatus.SUCCEEDED, **fields)
+    begun = timezone.now() - timedelta(days=1)
+    attempt = make_attempt(past, ended_at=begun + timedelta(minutes=minutes), exit_code=0)
+    type(attempt).objects.filter(pk=attempt.pk).update(created_at=begun)
+    type(attempt.cluster).objects.update(status="GONE")
+
+
+def test_the_first_job_with_a_bound_does_not_seem_to_start_after_those_behind_it(
+    member, project, fake
+):
+    fake.set_capacity(1)
+    past_run(project, 20, name="train")
+    running(project, name="train", portal={"max_duration": "1h"})
+    first, second = queued(project, name="train"), queued(project)
+    found = [why(member, job) for job in (first, second)]
+    assert [each["basis"] for each in found] == ["past_runs", "past_runs"]
+    starts = [moment(each["expected_at"]) - timezone.now() for each in found]
+    assert timedelta(minutes=19) < starts[0] < timedelta(minutes=21) < starts[1]
+    latest = moment(found[0]["latest_at"]) - timezone.now()
+    assert timedelta(minutes=59) < latest < timedelta(minutes=71)
+    assert found[1]["latest_at"] is None
+
+
+def test_jobs_of_an_array_go_by_their_siblings(member, project, fake):
+    fake.set_capacity(1)
+    array = JobArray.objects.create(project=project, name="sweep", size=3, submitted_by=member.user)
+    past_run(project, 20, name="sweep-0", array=array, array_index=0)
+    running(project, name="sweep-1", array=array, array_index=1)
+    reported = why(member, queued(project, name="sweep-2", array=array, array_index=2))
+    assert (reported["basis"], reported["no_estimate"]) == ("past_runs", "")
+
+
+def test_machines_that_are_ending_are_counted(member, project, fake):
+    fake.set_capacity(4)
+    ending = make_attempt(queued(project, 3, status=JobStatus.SUCCEEDED), ended_at=timezone.now())
+    type(ending.cluster).objects.update(release_requested_at=timezone.now(), num_nodes=3)
+    running(project, 1)
+    reported = why(member, queued(project, 1))
+    assert reported["sentence"] == "Needs 1 node; 0 of 4 are free on fake, 3 are ending."
 
 
 def test_without_anything_known_of_those_ahead_no_moment_is_made_up(member, project, fake):

@@ -38,8 +38,8 @@ def test_the_job_with_the_reservation_is_named_only_to_its_viewers(
     running(project, 1)
     first, second = queued(others, 2), queued(project, 2)
     assert why(member, second)["no_estimate"].startswith("No estimate: job ")
-    hidden = "Waits behind a job of another project, which needs more room."
-    named = f"Waits behind job {first.pk}, which needs more room."
+    hidden = "Waits behind a job of another project, for which the next machines are reserved."
+    named = f"Waits behind job {first.pk}, for which the next machines are reserved."
     (row,) = [each for each in member.get("/queue").json()["results"] if each["job_id"]]
     assert row["sentence"] == hidden
     assert reported((member, root), second) == (hidden, named, hidden)

@@ -74,6 +74,29 @@ def test_it_says_what_exists_where_since_when_and_at_what_cost(viewer, job):
     assert "Terminate" not in text
 
 
+@pytest.mark.parametrize("is_requested", [True, False])
+def test_machines_of_an_ended_job_are_ending_and_cannot_be_terminated_again(
+    member, project, fake, tmp_path, is_requested
+):
+    FakeBackend(tmp_path / "fake").set_capacity(4)
+    now = timezone.now()
+    attempt = make_attempt(make_job(project, status=JobStatus.RUNNING), ended_at=now)
+    Cluster.objects.filter(pk=attempt.cluster_id).update(
+        backend_name="fake",
+        status=ClusterStatus.UP,
+        num_nodes=3,
+        release_requested_at=now if is_requested else None,
+    )
+    page = member.text("/rl/machines")
+    assert "Terminating" in page
+    assert "3 nodes ending" in page
+    assert "Idle" not in page
+    assert "Terminate " not in page
+    if is_requested:
+        assert "3 nodes are ending." in member.text("/rl")
+        assert "Nodes that are ending: 3" in page
+
+
 def test_without_machines_it_says_that_nothing_is_paid_for(viewer):
     assert "pays for none" in viewer.text("/rl/machines")
 
@@ -167,7 +190,7 @@ def test_the_page_takes_as_many_queries_for_many_clusters_as_for_one(
 def test_who_made_a_cluster_takes_it_down(member, project, viewer):
     job = make_job(project, status=JobStatus.SUCCEEDED, submitted_by=member.user)
     attempt = make_attempt(job, ended_at=timezone.now())
-    Cluster.objects.update(status=ClusterStatus.UP)
+    Cluster.objects.update(status=ClusterStatus.UP, is_reusable=True)
     name = {"name": attempt.cluster.name}
     assert "Terminate" in member.text("/rl/machines") and "Terminate" not in viewer.text(
         "/rl/machines"

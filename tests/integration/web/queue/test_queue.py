@@ -168,7 +168,7 @@ def test_the_page_explains_its_terms_and_counts_usage_in_plain_hours(member, pro
         assert f'id="term-{term}"' in html
     assert "normalized" not in html.replace(meanings()["usage"], "")
     assert re.search(r"[\d.]+ h, \d+ %", html)
-    assert "Usage by weight" in html
+    assert "Used + reserved" in html
 
 
 def test_it_says_how_long_each_waits(member, project, big):
