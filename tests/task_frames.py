@@ -10,7 +10,7 @@ from tests.frame_bytes import T0
 def count(name: str = "square", **fields: Any) -> dict[str, Any]:
     """Return the counts of one name."""
     counts = {"pending": 4, "running": 2, "finished": 90, "failed": 3, "cancelled": 1}
-    return {"name": name, **counts, "mean_seconds": 0.25, **fields}
+    return {"name": name, "function": "", **counts, "mean_seconds": 0.25, **fields}
 
 
 def actor(name: str = "counter", **fields: Any) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from monarch_client.cli.output import age, amount
 from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
+from monarch_client.wire.task_groups import task_groups
 
 if TYPE_CHECKING:
+    from monarch_client.wire.task_groups import TaskGroup
     from monarch_client.wire.tasks import TaskContext, TaskContexts
 
 # The page and REST have all of them.
@@ -43,11 +45,12 @@ def _show(context: TaskContext) -> None:
         ["TASK", "PENDING", "RUNNING", "FINISHED", "FAILED", "CANCELLED", "MEAN"],
         [
             [
-                row.name or "(other names)",
+                _function(group),
                 *map(str, (row.pending, row.running, row.finished, row.failed, row.cancelled)),
                 "" if row.mean_seconds is None else f"{row.mean_seconds:.3g} s",
             ]
-            for row in context.tasks
+            for group in task_groups(context.tasks)
+            for row in (group.total,)
         ],
         context.tasks_left_out,
     )
@@ -71,6 +74,12 @@ def _show(context: TaskContext) -> None:
         latest = context.failures[0]
         others = len(context.failures) - 1 + context.failures_left_out
         say(f"Latest of {others + 1} failures, {age(latest.at)} ago: {one_line(latest.error)}")
+
+
+def _function(group: TaskGroup) -> str:
+    """Return a function, and how many names its tasks have."""
+    name = group.total.name or "(other names)"
+    return f"{name} ({len(group.rows)} names)" if len(group.rows) > 1 else name
 
 
 def _table(headers: Sequence[str], rows: list[list[str]], left_out: int) -> None:

@@ -40,6 +40,7 @@ def task_call(
         raise TypeError(f"a task is made of a function, and not of {function!r}")
     options = options or TaskOptions()
     call = _started_by(function, args, kwargs, options, home)
+    call.function = _name_of(function) if options.name else ""
     call.shape = list(task_shape(options.resources))
     call.max_calls, call.max_retries = options.max_calls, options.max_retries
     return call

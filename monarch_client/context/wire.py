@@ -45,6 +45,8 @@ class Call(msgspec.Struct, array_like=True, tag="call"):
     method: str = ""
     code_bytes: int = 0
     parent: bytes = b""
+    # The function of a task with a name of its own.
+    function: str = ""
 
 
 class NewActor(msgspec.Struct, array_like=True, tag="actor"):

@@ -23,6 +23,9 @@ class TaskCount:
     """The tasks of one name, or the calls of one method of a class of actors."""
 
     name: Annotated[str, Meta(description='"": all further names.')]
+    function: Annotated[
+        str, Meta(description='The function of tasks with names of their own. "": `name` is it.')
+    ] = ""
     pending: Count
     running: Count
     finished: Count

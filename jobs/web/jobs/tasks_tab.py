@@ -11,6 +11,7 @@ from jobs.permissions import Actor
 from jobs.readers.tasks import job_tasks
 from jobs.web.base.figures import count_of
 from jobs.web.jobs.hosts_tab import number_in
+from monarch_client.wire.task_groups import task_groups
 from monarch_client.wire.tasks import ContextActor, TaskContext, TaskCount
 
 # Of a job with a context on each of many nodes.
@@ -28,18 +29,28 @@ class NamedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownGroup:
+    """The tasks of one function, and the rows of their own names."""
+
+    key: str
+    total: NamedRow
+    rows: list[NamedRow]
+
+
+@dataclass(frozen=True, slots=True)
 class ShownContext:
     """A context with a summary in text, and its rows."""
 
     context: TaskContext
     summary: str
-    tasks: list[NamedRow]
+    groups: list[ShownGroup]
+    shown_tasks: int
     actors: list[NamedRow]
 
     @property
     def tasks_left_out(self) -> int:
         """Return the number of names that are not shown."""
-        return self.context.tasks_left_out + len(self.context.tasks) - len(self.tasks)
+        return self.context.tasks_left_out + len(self.context.tasks) - self.shown_tasks
 
     @property
     def actors_left_out(self) -> int:
@@ -69,15 +80,28 @@ def tasks_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
 def _shown(context: TaskContext, attempt: int | None, room: int) -> ShownContext:
     # The lines of a named actor begin with its own name instead.
     named = {each.kind for each in context.actors if each.name}
-    tasks = [
-        NamedRow(each, _log_query(f"({each.name},", attempt) if _has_lines(each, named) else "")
-        for each in context.tasks[:room]
+    tasks = context.tasks[:room]
+    groups = [
+        ShownGroup(
+            f"{context.rank}-{context.name}-{place}",
+            _task_row(group.total, named, attempt, has_names=bool(group.rows)),
+            [_task_row(each, named, attempt) for each in group.rows],
+        )
+        for place, group in enumerate(task_groups(tasks))
     ]
     actors = [
         NamedRow(each, _log_query(f"({each.name or each.kind}.", attempt))
         for each in context.actors[:room]
     ]
-    return ShownContext(context, _summary(context), tasks, actors)
+    return ShownContext(context, _summary(context), groups, len(tasks), actors)
+
+
+def _task_row(
+    row: TaskCount, named: set[str], attempt: int | None, *, has_names: bool = False
+) -> NamedRow:
+    # The lines of tasks with names of their own begin with these.
+    has_lines = _has_lines(row, named) and not has_names
+    return NamedRow(row, _log_query(f"({row.name},", attempt) if has_lines else "")
 
 
 def _has_lines(row: TaskCount, named: set[str]) -> bool:

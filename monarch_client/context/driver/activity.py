@@ -9,8 +9,8 @@ from typing import NamedTuple
 from monarch_client.context.values import ERROR, Payload, error_texts
 from monarch_client.wire.tasks import TaskCount, TaskFailure
 
-# Calls of more names are counted together.
-MOST_NAMES = 100
+# Tasks of more names are counted by their functions, then together.
+MOST_NAMES, MOST_FUNCTIONS = 100, 100
 OTHERS = ""
 MOST_NAME_CHARS = 100
 MOST_FAILURES = 10
@@ -20,11 +20,12 @@ _LARGEST_KEPT = 1 << 16
 
 
 class Tally:
-    """The calls of one name."""
+    """The calls of one name. `function`: of tasks with names of their own."""
 
-    __slots__ = ("cancelled", "failed", "finished", "ran", "ran_ns", "submitted")
+    __slots__ = ("cancelled", "failed", "finished", "function", "ran", "ran_ns", "submitted")
 
-    def __init__(self) -> None:
+    def __init__(self, function: str = "") -> None:
+        self.function = function
         self.submitted = self.finished = self.failed = self.cancelled = 0
         # Those that a process has run to their end, and their time.
         self.ran = self.ran_ns = 0
@@ -45,18 +46,18 @@ class Activity:
         self._failures: deque[_Failure] = deque(maxlen=MOST_FAILURES)
         self._failed = 0
 
-    def submitted(self, name: str) -> None:
-        """Count a call."""
+    def submitted(self, name: str, function: str = "") -> None:
+        """Count a call. `function`: of a task with a name of its own."""
         tally = self._tallies.get(name)
         if tally is None:
-            tally = self._tally(name)
+            tally = self._tally(name, function)
         tally.submitted += 1
 
-    def ran(self, name: str, payload: Payload, ran_ns: int, host: str) -> None:
+    def ran(self, name: str, payload: Payload, ran_ns: int, host: str, function: str = "") -> None:
         """Count a call that a process has run to its end."""
         tally = self._tallies.get(name)
         if tally is None:
-            tally = self._tally(name)
+            tally = self._tally(name, function)
         tally.ran += 1
         tally.ran_ns += ran_ns
         if payload.kind == ERROR:
@@ -65,15 +66,15 @@ class Activity:
         else:
             tally.finished += 1
 
-    def failed(self, name: str, payload: Payload, host: str = "") -> None:
+    def failed(self, name: str, payload: Payload, host: str = "", function: str = "") -> None:
         """Count a call that ended without a result. `host`: where its process was lost."""
-        self._tally(name).failed += 1
+        self._tally(name, function).failed += 1
         if host:
             self.note_failure(name, payload, host)
 
-    def cancelled(self, name: str) -> None:
+    def cancelled(self, name: str, function: str = "") -> None:
         """Count a call that was cancelled."""
-        self._tally(name).cancelled += 1
+        self._tally(name, function).cancelled += 1
 
     def note_failure(self, name: str, payload: Payload, host: str) -> None:
         """Keep the error of a call, with the host where it ran."""
@@ -81,8 +82,15 @@ class Activity:
         error = payload if len(payload.data) <= _LARGEST_KEPT else _texts(payload)
         self._failures.append(_Failure(name, host, datetime.now(timezone.utc), error))
 
+    def counted_as(self, name: str, function: str = "") -> str:
+        """Return the name under which a call is counted: of too many names, its function's."""
+        if name in self._tallies or len(self._tallies) < MOST_NAMES:
+            return name
+        has_room = len(self._tallies) < MOST_NAMES + MOST_FUNCTIONS
+        return function if function and (function in self._tallies or has_room) else OTHERS
+
     def rows(self, running: Counter[str]) -> list[TaskCount]:
-        """Return the counts of each name; `running` are the calls that run now."""
+        """Return the counts of each name; `running` are the calls that run now, as counted."""
         listed: Counter[str] = Counter()
         for name, count in running.items():
             listed[name if name in self._tallies else OTHERS] += count
@@ -93,13 +101,12 @@ class Activity:
         rows = [_failure_row(each) for each in reversed(self._failures)]
         return rows, self._failed - len(rows)
 
-    def _tally(self, name: str) -> Tally:
+    def _tally(self, name: str, function: str) -> Tally:
         known = self._tallies.get(name)
         if known is not None:
             return known
-        if len(self._tallies) >= MOST_NAMES:
-            name = OTHERS
-        return self._tallies.setdefault(name, Tally())
+        key = self.counted_as(name, function)
+        return self._tallies.setdefault(key, Tally(function if key else ""))
 
 
 def shown(text: str, limit: int = MOST_NAME_CHARS) -> str:
@@ -111,6 +118,7 @@ def _row(name: str, tally: Tally, running: int) -> TaskCount:
     ended = tally.finished + tally.failed + tally.cancelled
     return TaskCount(
         name=shown(name),
+        function=shown(tally.function),
         pending=max(0, tally.submitted - ended - running),
         running=running,
         finished=tally.finished,

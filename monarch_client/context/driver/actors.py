@@ -201,7 +201,7 @@ class Actors:
         for actor in self._actors.values():
             if actor.is_constructed:
                 for pending in islice(actor.sent.values(), actor.new.max_concurrency):
-                    yield pending.counted
+                    yield self._activity.counted_as(pending.counted)
 
     def rows(self, most: int, *, is_open: bool) -> tuple[list[ContextActor], int]:
         """Return what is known of the actors, those that live first, and how many are left out."""

@@ -58,7 +58,7 @@ class Tasks:
         task = self._task(call)
         self._objects.add(call.id)
         self._tasks[call.id] = task
-        self._activity.submitted(call.name)
+        self._activity.submitted(call.name, call.function)
         task.pending.await_arguments()
 
     def submit_again(self, call: Call, losses: int) -> None:
@@ -68,7 +68,7 @@ class Tasks:
             return
         task = self._tasks[call.id] = self._task(call)
         task.losses = losses
-        self._activity.submitted(call.name)
+        self._activity.submitted(call.name, call.function)
         task.pending.await_arguments()
 
     def has(self, ref: bytes) -> bool:
@@ -128,8 +128,9 @@ class Tasks:
         if executor.calls.pop(done.id, self) is self or task is None:
             return
         self._finish(executor, task, done.ran_ns or None)
-        if not task.pending.is_cancelled:
-            self._activity.ran(task.pending.call.name, done.payload, done.ran_ns, executor.host)
+        if not task.is_cancelled:
+            call = task.pending.call
+            self._activity.ran(call.name, done.payload, done.ran_ns, executor.host, call.function)
         self._end(task, done.payload, executor.host, has_run=True)
 
     def on_returned(self, executor: Executor, calls: list[bytes]) -> None:
@@ -175,11 +176,12 @@ class Tasks:
         }
 
     def running(self) -> Iterator[str]:
-        """Yield the names of the tasks that run now: the first of each executor's calls."""
+        """Yield the names, as counted, of the tasks that run: the first call of each executor."""
         for executor in self._pool.busy():
             task = self._tasks.get(next(iter(executor.calls)))
             if task is not None:
-                yield task.pending.call.name
+                call = task.pending.call
+                yield self._activity.counted_as(call.name, call.function)
 
     def fail_infeasible(self) -> None:
         """End the tasks that no host can fit any more: one was lost."""
@@ -236,9 +238,9 @@ class Tasks:
     def _end(self, task: Task, payload: Payload, host: str = "", *, has_run: bool = False) -> None:
         call = task.pending.call
         if task.pending.is_cancelled:
-            self._activity.cancelled(call.name)
+            self._activity.cancelled(call.name, call.function)
         elif not has_run:
-            self._activity.failed(call.name, payload, host)
+            self._activity.failed(call.name, payload, host, call.function)
         del self._tasks[call.id]
         self._objects.keep_call(call, payload, host, task.losses)
         self._objects.settle(call.id, payload, host, call.name)

@@ -6,6 +6,7 @@ from collections import Counter
 
 from monarch_client.context.driver.activity import MOST_FAILURES, MOST_NAMES, OTHERS, Activity
 from monarch_client.context.values import VALUE, Payload, to_error
+from monarch_client.wire.task_groups import task_groups
 
 DONE = Payload(VALUE, b"")
 
@@ -50,6 +51,20 @@ def test_nothing_grows_with_the_number_of_names_and_failures() -> None:
     assert len(failures) + left_out == 10 * MOST_NAMES
     assert len(failures) == MOST_FAILURES
     assert failures[0].name == f"task-{10 * MOST_NAMES - 1}"
+
+
+def test_tasks_of_too_many_names_are_counted_by_their_function() -> None:
+    activity = Activity()
+    for number in range(3 * MOST_NAMES):
+        activity.submitted(f"fit ({number}, 1e-06)", "fit")
+        activity.ran(f"fit ({number}, 1e-06)", DONE, 1_000_000_000, "node-1", "fit")
+    assert activity.counted_as("fit (299, 1e-06)", "fit") == "fit"
+    rows = activity.rows(Counter(["fit"]))
+    assert {row.function for row in rows} == {"fit"}
+    assert (rows[-1].name, rows[-1].finished, rows[-1].running) == ("fit", 2 * MOST_NAMES, 1)
+    (group,) = task_groups(rows)
+    assert (group.total.name, group.total.finished) == ("fit", 3 * MOST_NAMES)
+    assert group.total.mean_seconds == 1.0
 
 
 def test_texts_that_no_encoding_has_are_reported() -> None:

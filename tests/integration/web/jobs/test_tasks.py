@@ -86,6 +86,18 @@ def test_names_lead_to_their_lines_in_the_log(viewer, attempt) -> None:
     assert finds == ["%28square%2C", "%28Plain.add%2C", "%28steps.", "%28Plain."]
 
 
+def test_tasks_with_names_of_their_own_are_one_row_of_their_function(viewer, attempt) -> None:
+    rows = [count(f"fit ({number}, 1e-06)", function="fit") for number in range(40)]
+    tell(attempt, report(0, context(tasks=[*rows, count("square")])))
+    html = viewer.get(address(attempt)).content.decode()
+    groups = re.findall(r'<tbody id="tasks-.*?</tbody>', html, re.DOTALL)
+    assert len(groups) == 2
+    head, *members = re.findall(r"<tr.*?</tr>", groups[0], re.DOTALL)
+    assert " ".join(re.sub("<.*?>", " ", head).split()).startswith("fit 40 names 160 80 3,600")
+    assert len(members) == 40
+    assert all('class="task-of-group"' in each for each in members)
+
+
 def test_what_programs_report_is_shown_as_text(viewer, attempt) -> None:
     bad = "<script>alert(1)</script>"
     rows = {"tasks": [count(bad)], "actors": [actor(bad, why=bad)]}
