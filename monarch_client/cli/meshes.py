@@ -47,11 +47,12 @@ def meshes(
 def _why_nothing(found: Mesh) -> str:
     if not found.is_monarch:
         return "This is a plain job: it has no meshes."
-    when = "of this attempt" if found.is_over else "yet"
-    return (
-        f"No report of meshes {when}. Reports begin when the driver has attached one, unless "
-        "it runs with MPORTAL_MESH_ADMIN=0."
-    )
+    if found.is_over:
+        return (
+            "No meshes were reported in this attempt: its driver attached none, or did not have "
+            "them watched."
+        )
+    return "No meshes yet. They appear a few seconds after the driver attaches to the first one."
 
 
 def _show(found: Mesh) -> None:

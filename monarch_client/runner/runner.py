@@ -142,7 +142,7 @@ class Runner:
             self._mesh_watch.has_proc_ended = attempt.has_proc_ended
             self._mesh_watch.start()
             attempt.on_run = self._admit_laptops
-            attempt.on_last = self._tasks.look_last
+            attempt.on_last = self._report_last
             attempt.on_lost = self._gateway.report_lost
             attempt.begin()
 
@@ -152,6 +152,10 @@ class Runner:
             # There is no driver that requests a watch over its meshes.
             write_note(self._folder.watch, "")
         self._gateway.open(python, torchmonarch)
+
+    def _report_last(self) -> None:
+        self._tasks.look_last()
+        self._mesh_watch.report_last()
 
     def _linger(self, carrier: Carrier) -> None:
         """Wait after the end frame until it is acknowledged, or `linger_s` is over."""

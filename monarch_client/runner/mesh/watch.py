@@ -41,6 +41,7 @@ _MOST_SECOND_LOOKS = 6
 # An unchanged tree is reported again, as a sign of life.
 REPORT_AGAIN_S = 15.0
 _MOST_REMARKS = 40
+_TOO_SHORT = "The driver ended before the procs and actors of this host were read."
 # The kind of a driver's report on a loss.
 _LOSS_REPORTED = "monarch"
 
@@ -64,6 +65,7 @@ class MeshWatch:
         self._reported_at = 0.0
         self._second_looks = 0
         self._has_report = False
+        self._was_wanted = False
         # Hosts and procs by (host, proc): losses in the log, and the latest losses.
         self._remarked: set[tuple[str, str, str]] = set()
         self._lost: set[tuple[str, str]] = set()
@@ -77,6 +79,24 @@ class MeshWatch:
     def stop(self) -> None:
         """Stop the watch."""
         self._stopping.set()
+
+    def report_last(self) -> None:
+        """Report the hosts of a driver that ended before the first look at its meshes."""
+        if not self._was_wanted or self._reported is not None:
+            return
+        config = self._place.config
+        hosts = [
+            {
+                "id": f"{config.address_of(rank)}:{config.port}",
+                "rank": rank,
+                "state": mesh_states.ENDED if self.has_ended(rank) else mesh_states.UNKNOWN,
+                "why": _TOO_SHORT,
+                "left_out": 0,
+                "procs": [],
+            }
+            for rank in config.ranks
+        ]
+        self._report({"answers": True, "why": "", "left_out": 0, "hosts": hosts})
 
     def _watch(self) -> None:
         pause_s = PACE_S
@@ -122,7 +142,7 @@ class MeshWatch:
         if not self._place.folder.watch.exists():
             self._wanted_at = None
         elif self._wanted_at is None:
-            self._wanted_at = now
+            self._wanted_at, self._was_wanted = now, True
         elif now - self._wanted_at >= _ADMIN_AFTER_S:
             self.admin_process.keep()
         return not self._urls and bool(_urls_in(self._place))

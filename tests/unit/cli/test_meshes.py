@@ -118,8 +118,8 @@ def test_json_has_all_that_the_portal_returns(portal, mportal):
     ("fields", "words"),
     [
         ({"is_monarch": False}, "a plain job"),
-        ({}, "No report of meshes yet"),
-        ({"is_over": True}, "of this attempt. Reports begin when the driver has attached one"),
+        ({}, "No meshes yet. They appear a few seconds after"),
+        ({"is_over": True}, "No meshes were reported in this attempt: its driver attached none,"),
     ],
 )
 def test_where_nothing_was_reported_the_reason_is(portal, mportal, fields, words):

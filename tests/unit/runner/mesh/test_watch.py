@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from jobs.logs.mesh_frames import what_is_wrong_with_tree
 from monarch_client.runner.base.config import _parse
 from monarch_client.runner.mesh import watch as mesh_watch
 from monarch_client.runner.mesh.admin import MeshAdmin
@@ -80,6 +81,27 @@ def believing(watch: MeshWatch) -> MeshWatch:
     """Return a watch that counts a node as lost at its first missing answer."""
     watch._walk.misses.trust_reported_loss()
     return watch
+
+
+def test_the_hosts_of_a_driver_that_ends_before_the_first_look_are_reported(watch, place) -> None:
+    place.folder.admins.unlink()
+    watch.report_last()
+    assert place.samples.trees == []
+    watch.has_ended = lambda rank: rank == 0
+    watch._is_admin_new()
+    watch.report_last()
+    watch.report_last()
+    (tree,) = place.samples.trees
+    states = [(host["rank"], host["id"], host["state"]) for host in tree["hosts"]]
+    assert states == [(0, "gpunode1:22222", "ended"), (1, "node1:22222", "unknown")]
+    assert what_is_wrong_with_tree(tree, 2) == ""
+
+
+def test_a_driver_whose_meshes_were_read_has_no_other_last_report(watch, place) -> None:
+    watch._is_admin_new()
+    watch._look()
+    watch.report_last()
+    assert len(place.samples.trees) == 1
 
 
 def test_what_may_be_lost_is_queried_again_soon_however_long_a_look_takes(watch, stand_in) -> None:
