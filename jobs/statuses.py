@@ -161,13 +161,13 @@ class StackState(TextChoices):
 
 
 class StageName(TextChoices):
-    """The stages of one attempt, in the order in which they happen."""
+    """The stages of one attempt, in the order in which they happen, in the words of statuses."""
 
-    LAUNCH = "launch", "Launch"
-    SETUP = stages.SETUP, "Setup"
-    WORKERS = stages.WORKERS, "Workers listen"
-    RUN = stages.RUN, "Run"
-    TEARDOWN = stages.TEARDOWN, "Tear down"
+    LAUNCH = "launch", JobStatus.PROVISIONING.label
+    SETUP = stages.SETUP, JobStatus.SETTING_UP.label
+    WORKERS = stages.WORKERS, "Starting workers"
+    RUN = stages.RUN, JobStatus.RUNNING.label
+    TEARDOWN = stages.TEARDOWN, ClusterStatus.STOPPING.label
 
 
 class Role(TextChoices):

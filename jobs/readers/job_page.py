@@ -17,7 +17,7 @@ from jobs.readers.extended import extended
 from jobs.readers.job_table import Rights, job_row, with_attempts
 from jobs.readers.run_history import RunPosition, run_position
 from jobs.readers.workers import worker_views
-from jobs.statuses import PURPOSES, JobStatus, StageName
+from jobs.statuses import PURPOSES, JobKind, JobStatus, StageName
 from monarch_client.wire import jobs as wire
 from monarch_client.wire.attempts import Attempt, Diagnosis, Stage
 
@@ -145,11 +145,20 @@ def attempts_of(job: Job, workers_of: int | None = None) -> list[Attempt]:
         workers = workers.filter(attempt__number=workers_of)
     attempts = job.attempts.select_related("cluster", "log_head")
     attempts = attempts.prefetch_related("stages", Prefetch("workers", queryset=workers))
-    return [_attempt(attempt) for attempt in attempts.order_by("-number")]
+    stages = _stages_of(job)
+    return [_attempt(attempt, stages) for attempt in attempts.order_by("-number")]
 
 
-def _attempt(attempt: models.Attempt) -> Attempt:
+def _stages_of(job: Job) -> list[StageName]:
+    """Return the stages of a job: a plain one starts no workers."""
+    has_workers = job.kind == JobKind.MONARCH
+    return [name for name in StageName if has_workers or name != StageName.WORKERS]
+
+
+def _attempt(attempt: models.Attempt, stages: list[StageName]) -> Attempt:
     rows = {stage.name: stage for stage in attempt.stages.all()}
+    # Any job may lose a node there.
+    failed = [name for name in StageName if name in rows and rows[name].failure]
     cluster = attempt.cluster
     # An attempt without any report has none.
     head: LogHead | None = getattr(attempt, "log_head", None)
@@ -170,7 +179,11 @@ def _attempt(attempt: models.Attempt) -> Attempt:
         usd=attempt.usd,
         diagnosis=Diagnosis(**attempt.diagnosis) if attempt.diagnosis else None,
         log_removed_at=head.removed_at if head else None,
-        stages=[_stage(name, rows.get(name), attempt) for name in StageName],
+        stages=[
+            _stage(name, rows.get(name), attempt)
+            for name in StageName
+            if name in stages or name in failed
+        ],
         workers=worker_views(attempt, attempt.workers.all()),
     )
 

@@ -300,7 +300,7 @@ def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
     for stage in attempt.stages:
         took = "" if stage.duration_s is None else duration(stage.duration_s)
         said = one_line(_said_of(stage, known=(*said_of_the_job, attempt.message)))
-        say(f"  {stage.label:<16}{stage.state:<8}{took:>8}  {said}".rstrip())
+        say(f"  {stage.label:<18}{stage.state:<8}{took:>8}  {said}".rstrip())
 
 
 def _show_workers(workers: list[Worker], most: int) -> None:

@@ -21,7 +21,7 @@ def test_the_demo_starts_a_portal_runs_a_job_and_leaves_the_portal_running(
     demo = run(own_portal, "make", "--no-print-directory", "demo")
     assert demo.returncode == 0, demo.stdout + demo.stderr + own_portal.logs()
     printed = demo.stdout + demo.stderr
-    for expected in ("Launch", "Workers listen", "all sums are right", "Succeeded"):
+    for expected in ("Provisioning", "Starting workers", "all sums are right", "Succeeded"):
         assert expected in printed
     assert f"{own_portal.url}/default/jobs/1" in printed
     assert f"{own_portal.url}/sign-in/once/" in printed

@@ -20,7 +20,7 @@ from jobs.readers.job_page import JobPage, job_page
 from jobs.readers.named_jobs import named_jobs
 from jobs.readers.removed_logs import removed_logs
 from jobs.readers.wait_explanation import explain_wait
-from jobs.statuses import JobKind, JobStatus, StageName, WaitReason
+from jobs.statuses import JobStatus, WaitReason
 from jobs.web.base.access import signed_in
 from jobs.web.base.forms import EXTENSIONS
 from jobs.web.base.frame import render_page
@@ -34,7 +34,7 @@ from jobs.web.jobs.terminal_page import may_open_terminal
 from monarch_client.runner.vocabulary.monarch_lines import OWN_LINE
 from monarch_client.spec.priorities import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from monarch_client.spec.tpu import hosts_of_node
-from monarch_client.wire.attempts import Attempt, Stage
+from monarch_client.wire.attempts import Attempt
 
 TABS = (
     ("log", "Log"),
@@ -99,7 +99,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "waiting": waiting,
         "headline": _headline(found.job.status, shown),
         "named": named_jobs(actor, found.job.wait_message, waiting.sentence if waiting else ""),
-        "stages": _stages_of(found.job.kind, shown),
+        "stages": shown.stages if shown else [],
         "live_query": urlencode(kept),
         "own_line": OWN_LINE,
         "log_removed": removed_logs(job_id, None if is_newest or not shown else shown.number),
@@ -112,7 +112,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "diagnosis_line": diagnosis_line(found.job, shown),
         "hint": hint_of(found.job, shown, evidence),
         "events": events,
-        "life": parts_of(found.job, events, clock.now()),
+        "life": parts_of(found.job, events, found.attempts, clock.now()),
         "ranks": list(ranks[:RANKS_AS_CHIPS]),
         "more_ranks": list(ranks[RANKS_AS_CHIPS:]),
     }
@@ -144,12 +144,3 @@ def _headline(status: str, attempt: Attempt | None) -> str:
     """Return the diagnosis as the headline of a failed job; empty if there is none."""
     is_known = status == JobStatus.FAILED and attempt and attempt.diagnosis
     return attempt.diagnosis.title if is_known and attempt and attempt.diagnosis else ""
-
-
-def _stages_of(kind: str, attempt: Attempt | None) -> list[Stage]:
-    """Return the stages to show: a plain job has no workers, but may lose a node at that stage."""
-    has_workers = kind == JobKind.MONARCH
-    stages = attempt.stages if attempt else []
-    return [
-        stage for stage in stages if has_workers or stage.name != StageName.WORKERS or stage.failure
-    ]

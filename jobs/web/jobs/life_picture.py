@@ -1,23 +1,35 @@
-"""The time line of one job: how long it waited, started, ran and recovered. Pure."""
+"""The time line of one job: how long it waited, started, ran and recovered. Pure.
+
+While it has machines the parts are the stages of its attempts, as at the head of the page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs.statuses import JobStatus
+from jobs.statuses import JobStatus, StageName
+from monarch_client.wire.attempts import Attempt, Stage
 from monarch_client.wire.jobs import Event, Job
 
 # Of the width, in percent: the shortest part can be seen, and a name fits into a wide one.
 _LEAST_WIDTH, _NAMED_FROM = 0.8, 9.0
+# The stages, each in the color of the status in which it happens. What follows has no status.
+_STATUS_OF: Mapping[str, JobStatus] = {
+    StageName.LAUNCH: JobStatus.PROVISIONING,
+    StageName.SETUP: JobStatus.SETTING_UP,
+    StageName.WORKERS: JobStatus.SETTING_UP,
+    StageName.RUN: JobStatus.RUNNING,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A time in one status. `ended_at` is None while it lasts; `x` and `width` are in percent."""
+    """A stage, or the time in a status. `ended_at` is None while it lasts; widths in percent."""
 
     status: str
+    label: str
     began_at: datetime
     ended_at: datetime | None
     attempt: int | None
@@ -26,42 +38,75 @@ class Part:
     width: float
 
     @property
-    def label(self) -> str:
-        """The status; a queued job waits."""
-        is_queued = self.status == JobStatus.QUEUED
-        return "Waiting" if is_queued else JobStatus(self.status).label
-
-    @property
     def is_named(self) -> bool:
         """Whether the picture has space for the label."""
         return self.width >= _NAMED_FROM
 
 
-def parts_of(job: Job, events: Sequence[Event], now: datetime) -> list[Part]:
+@dataclass(frozen=True, slots=True)
+class _Span:
+    status: str
+    label: str
+    at: datetime
+    until: datetime | None
+    attempt: int | None
+    detail: str
+
+
+def parts_of(
+    job: Job, events: Sequence[Event], attempts: Iterable[Attempt], now: datetime
+) -> list[Part]:
     """Return the parts of a job's life in order; empty while it waits for its first start."""
-    moves = list(_moves(job, events))
-    end = job.ended_at or now
-    spans = [
-        (move, then.at if then else end)
-        for move, then in zip(moves, [*moves[1:], None], strict=True)
-        if not JobStatus(move.status).is_final
-    ]
+    stages = {each.number: _begun(each.stages) for each in attempts}
+    spans = list(_spans(job, events, stages))
     if len(spans) < 2:  # noqa: PLR2004 - the page says already that it waits
         return []
-    seconds = [max(0.0, (until - move.at).total_seconds()) for move, until in spans]
+    end = job.ended_at or now
+    seconds = [max(0.0, ((each.until or end) - each.at).total_seconds()) for each in spans]
     widths = _widths(seconds)
     return [
         Part(
-            status=move.status,
-            began_at=move.at,
-            ended_at=until if job.is_final or number < len(spans) - 1 else None,
-            attempt=move.attempt,
-            detail=move.detail,
+            status=span.status,
+            label=span.label,
+            began_at=span.at,
+            ended_at=span.until or job.ended_at,
+            attempt=span.attempt,
+            detail=span.detail,
             x=round(sum(widths[:number]), 2),
             width=round(widths[number], 2),
         )
-        for number, (move, until) in enumerate(spans)
+        for number, span in enumerate(spans)
     ]
+
+
+def _begun(stages: Iterable[Stage]) -> list[Stage]:
+    return [each for each in stages if each.name in _STATUS_OF and each.started_at]
+
+
+def _spans(
+    job: Job, events: Sequence[Event], stages: Mapping[int, Sequence[Stage]]
+) -> Iterator[_Span]:
+    """Yield the statuses in order, with the stages of each attempt in place of theirs."""
+    moves = list(_moves(job, events))
+    shown: set[int] = set()
+    for move, then in zip(moves, [*moves[1:], None], strict=True):
+        status = JobStatus(move.status)
+        number = move.attempt
+        if status in _STATUS_OF.values() and number is not None and stages.get(number):
+            if number not in shown:
+                shown.add(number)
+                yield from _spans_of(number, stages[number])
+        elif not status.is_final:
+            label = "Waiting" if status == JobStatus.QUEUED else status.label
+            until = then.at if then else None
+            yield _Span(status, label, move.at, until, number, move.detail)
+
+
+def _spans_of(attempt: int, stages: Iterable[Stage]) -> Iterator[_Span]:
+    for stage in stages:
+        if stage.started_at is not None:
+            status = _STATUS_OF[stage.name]
+            yield _Span(status, stage.label, stage.started_at, stage.ended_at, attempt, "")
 
 
 @dataclass(frozen=True, slots=True)

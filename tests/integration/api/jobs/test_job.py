@@ -25,7 +25,7 @@ def test_a_job_that_does_not_exist_is_a_problem(viewer, job_id):
 
 
 def test_attempts_come_with_stages_in_order_and_workers(viewer, project):
-    attempt = make_attempt(make_job(project, status=JobStatus.RUNNING))
+    attempt = make_attempt(make_job(project, status=JobStatus.RUNNING, kind="monarch"))
     now = timezone.now()
     AttemptStage.objects.create(
         attempt=attempt, name=StageName.LAUNCH, started_at=now, ended_at=now

@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs.actions.jobs.history import record_note
 from jobs.backends.fake.backend import FakeBackend
 from jobs.models import AttemptStage, Job, JobEvent, Worker
-from jobs.statuses import EVIDENCE, LOG_POLICY, EventKind, JobStatus, WorkerStatus
+from jobs.statuses import EVIDENCE, LOG_POLICY, EventKind, JobKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job
 from tests.integration.web.conftest import SOURCE, text_of
 
@@ -48,6 +48,63 @@ def failed(project, member):
         job=job, kind=EventKind.ACTION, message="Submitted", actor=member.user, source="203.0.113.9"
     )
     return job
+
+
+def begin(job: Job, **stages_s: tuple[float, float | None]) -> None:
+    """Store an attempt's stages, (begin, end) in seconds since now, and the moves of its job."""
+    now = timezone.now()
+    attempt = make_attempt(job)
+    for name, (begin_s, end_s) in stages_s.items():
+        AttemptStage.objects.create(
+            attempt=attempt,
+            name=name,
+            started_at=now + timedelta(seconds=begin_s),
+            ended_at=None if end_s is None else now + timedelta(seconds=end_s),
+        )
+    before = "QUEUED"
+    for status, at_s in (("PROVISIONING", -60), ("SETTING_UP", -50), ("RUNNING", -40)):
+        event = JobEvent.objects.create(
+            job=job, attempt=attempt, old_status=before, new_status=status
+        )
+        JobEvent.objects.filter(pk=event.pk).update(at=now + timedelta(seconds=at_s))
+        before = status
+
+
+def shown_times(html: str, pattern: str) -> list[str]:
+    """Return each stage with its time, as a page shows them."""
+    found = re.findall(pattern, html, re.DOTALL)
+    texts = [
+        " ".join(re.sub(r'<span class="sr-only">.*?</span>|<.*?>', " ", each).split())
+        for each in found
+    ]
+    return [re.sub(" attempt 1$", "", text) for text in texts]
+
+
+def test_events_name_the_stages_and_their_times_as_the_head_of_the_page_does(viewer, project):
+    job = make_job(project, status=JobStatus.RUNNING, spec_source=SOURCE, kind=JobKind.MONARCH)
+    begin(job, launch=(-59, -51), setup=(-51, -50), workers=(-50, -45), run=(-45, -15))
+    html = viewer.get(f"/rl/jobs/{job.pk}/events").content.decode()
+    life = shown_times(re.search(r'id="job-life".*?</section>', html, re.DOTALL)[0], "<li>.*?</li>")
+    stages = shown_times(html, r'<li class="stage done".*?</li>')
+    assert stages == [
+        "Provisioning 8.0 s",
+        "Setting up 1.0 s",
+        "Starting workers 5.0 s",
+        "Running 30 s",
+    ]
+    assert life[1:] == stages
+    assert life[0].startswith("Waiting")
+
+
+def test_a_plain_job_starts_no_workers(viewer, project):
+    job = make_job(project, status=JobStatus.RUNNING, spec_source=SOURCE, kind=JobKind.PLAIN)
+    begin(job, launch=(-59, -51), setup=(-51, -50), workers=(-50, -50), run=(-50, None))
+    answer = viewer.get(f"/api/v1/projects/rl/jobs/{job.pk}/attempts").json()
+    (attempt,) = answer["results"]
+    assert [each["name"] for each in attempt["stages"]] == ["launch", "setup", "run", "teardown"]
+    AttemptStage.objects.filter(name="workers").update(failure="rank 1 was lost")
+    (attempt,) = viewer.get(f"/api/v1/projects/rl/jobs/{job.pk}/attempts").json()["results"]
+    assert "workers" in [each["name"] for each in attempt["stages"]]
 
 
 def test_a_hint_shows_code_as_code_and_nothing_else_as_markup(viewer, failed):
@@ -171,9 +228,9 @@ def test_a_waiting_job_says_why_it_waits(viewer, project, settings, tmp_path):
 
 def test_stages_have_states_and_durations(viewer, failed):
     page = viewer.text(f"/rl/jobs/{failed.pk}")
-    assert "Launch : done 1 m 15 s" in page
-    assert "Setup : pending" in page
-    assert "Run : failed 1 m 15 s" in page
+    assert "Provisioning : done 1 m 15 s" in page
+    assert "Setting up : pending" in page
+    assert "Running : failed 1 m 15 s" in page
 
 
 @pytest.mark.parametrize(
@@ -187,7 +244,7 @@ def test_the_kind_is_what_people_call_it(viewer, project, kind, nodes, label):
 
 def test_a_stage_that_was_ended_on_purpose_is_no_failure(viewer, failed):
     failed.attempts.filter(number=2).update(stop_reason="CANCELLED_BY_USER")
-    assert "Run : stopped" in viewer.text(f"/rl/jobs/{failed.pk}")
+    assert "Running : stopped" in viewer.text(f"/rl/jobs/{failed.pk}")
 
 
 def test_nodes_events_and_spec_are_on_the_page_without_any_script(viewer, failed):
@@ -267,7 +324,7 @@ def test_a_job_that_waits_says_its_place_who_is_ahead_and_who_has_what_it_needs(
     second = make_job(project, name="second", num_nodes=2, wait_reason="CAPACITY")
     said = text_of(viewer.get(f"/rl/jobs/{second.pk}"))
     assert "Position 2 of 2 in the queue." in said
-    assert "more room." in said
+    assert "the next machines are reserved." in said
     assert re.search(r"Ahead in the queue first #\d+ of", said)
 
 

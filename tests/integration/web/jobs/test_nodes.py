@@ -96,11 +96,11 @@ def test_a_plain_job_shows_nothing_of_monarch(viewer, project):
     for show in ("grid", "mesh"):
         page = viewer.text(f"/rl/jobs/{attempt.job_id}/nodes?show={show}")
         assert "Mesh" not in page
-        assert "Workers listen" not in page
+        assert "Starting workers" not in page
     monarch = attempt_of(project, JobKind.MONARCH)
     page = viewer.text(f"/rl/jobs/{monarch.job_id}/nodes")
     assert "Mesh" in page
-    assert "Workers listen" in page
+    assert "Starting workers" in page
 
 
 def test_the_rank_that_failed_comes_first_and_those_ended_for_it_say_so(viewer, project):
