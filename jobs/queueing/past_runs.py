@@ -26,7 +26,7 @@ class Median(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long jobs hold machines, by job number; `from_past`: those that past runs show."""
+    """Usual times for which jobs hold machines, in seconds; `from_past`: those of past runs."""
 
     usual: Mapping[int, float]
     from_past: frozenset[int]

@@ -193,5 +193,6 @@ def forecast_of(code: str, reason: str, sentence: str, **more: Any) -> Forecast:
         expected_at=None,
         basis="",
         no_estimate="",
+        latest_at=None,
     )
     return replace(forecast, **more)

@@ -128,7 +128,7 @@ class Tasks:
         if executor.calls.pop(done.id, self) is self or task is None:
             return
         self._finish(executor, task, done.ran_ns or None)
-        if not task.is_cancelled:
+        if not task.pending.is_cancelled:
             call = task.pending.call
             self._activity.ran(call.name, done.payload, done.ran_ns, executor.host, call.function)
         self._end(task, done.payload, executor.host, has_run=True)
