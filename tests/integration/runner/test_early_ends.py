@@ -22,7 +22,7 @@ def points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HeldPoints:
     held = HeldPoints(tmp_path / "points" / "held")
     right = RunnerRig._environment
     shown = {VARIABLE: str(held.place("runner.started", 0))}
-    monkeypatch.setattr(RunnerRig, "_environment", staticmethod(lambda: {**right(), **shown}))
+    monkeypatch.setattr(RunnerRig, "_environment", lambda rig: {**right(rig), **shown})
     return held
 
 
