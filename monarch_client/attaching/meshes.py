@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -72,6 +73,7 @@ class SharedHostMesh(HostMesh):  # type: ignore[misc]  # monarch has no types
     """A HostMesh whose workers serve other programs too: no call of this one ends them."""
 
     _owner = ""
+    _is_slice = False
     # Those of its slices as well.
     spawned: SpawnedProcs
 
@@ -92,7 +94,21 @@ class SharedHostMesh(HostMesh):  # type: ignore[misc]  # monarch has no types
 
     def _new_with_shape(self, shape: Any) -> Self:
         # A slice has the workers of others too.
-        return self.of(super()._new_with_shape(shape), self._owner, self.spawned)
+        shared = self.of(super()._new_with_shape(shape), self._owner, self.spawned)
+        shared._is_slice = True
+        return shared
+
+    def stop(self) -> Any:
+        """Stop the procs that were spawned here, then the mesh: as Monarch does, or not for long.
+
+        Procs that Monarch stops with their host mesh stay listed there, as if they had died.
+        """
+        if not self._is_slice:
+            # In a running event loop Monarch's own waits would warn.
+            ending = threading.Thread(target=self.spawned.end)
+            ending.start()
+            ending.join()
+        return super().stop()
 
     def shutdown(self) -> NoReturn:
         """Refuse: only the workers' owner ends them."""

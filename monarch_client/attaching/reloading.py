@@ -5,13 +5,15 @@ Imports monarch.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from monarch.actor import Actor, endpoint
 
-STOP_S = 10.0
+# All of them together: a host that is lost answers nothing.
+STOP_S = 5.0
 DROP_S = 30.0
 
 
@@ -50,10 +52,11 @@ class SpawnedProcs:
     def end(self) -> None:
         """End all of them."""
         procs, self._procs, self._reloaders = self._procs, [], []
+        deadline = time.monotonic() + STOP_S
         for stopping in [each.stop() for each in procs]:
             # A mesh that has failed is over as well.
             with suppress(Exception):
-                stopping.get(timeout=STOP_S)
+                stopping.get(timeout=max(0.1, deadline - time.monotonic()))
 
     def drop_modules(self, changed: Sequence[str]) -> None:
         """Drop the modules of changed files in all processes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.monarch_workers import PORT, MonarchWorkers
 from tests.programs import RunProgram
 
@@ -96,3 +98,38 @@ except MonarchInUseError as error:
 """
     )
     assert run_program(program, *arguments(workers)) == ["True"]
+
+
+WATCH = """
+from monarch_client.runner.mesh.admin import MeshAdmin
+from monarch_client.runner.mesh.walk import Walk
+from monarch_client.runner.scripts import serve_mesh_admin
+plan = {"meshes": {"hosts": [{"address": sys.argv[1]}]}, "attach_timeout_s": 60}
+url, held = serve_mesh_admin._start({**plan, "transport": "tcp://127.0.0.1:0"})
+tree = Walk(lambda address: 0, lambda rank, name: True).look([MeshAdmin(url, None)])
+say([proc["id"] for host in tree["hosts"] for proc in host["procs"]])
+os._exit(0)
+"""
+PROCS = """
+meshes.join(sys.argv[1])
+mesh = meshes.meshes_of({"hosts": sys.argv[1:]})["hosts"]
+shared = meshes.SharedHostMesh.of(mesh, "job ppo")
+say(ranks(shared), ranks(shared))
+"""
+
+
+def test_procs_of_a_program_that_leaves_are_no_deaths_to_the_mesh_admin(
+    tmp_path: Path, run_program: RunProgram
+) -> None:
+    workers = MonarchWorkers(tmp_path, 1, tls=False)
+    aside = """
+async def stop():
+    await shared.stop()
+asyncio.run(stop())
+"""
+    try:
+        for leaving in ('meshes.stop({"hosts": shared})', "shared.stop().get(timeout=60)", aside):
+            assert run_program(PROCS + leaving, *workers.addresses) == ["['0'] ['0']"]
+        assert run_program(WATCH, *workers.addresses) == ["[]"]
+    finally:
+        workers.close()
