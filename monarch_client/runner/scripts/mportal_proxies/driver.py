@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HELLO_S = 10.0
-_STOP_S = 10.0
+# Of procs, and then of hosts.
+_STOP_S = 5.0
 _LOOK_EVERY_S = 1.0
 _BUFFER = 1 << 20
 
@@ -164,9 +165,11 @@ class Driver:
         """Stop what the session started on the hosts; workers stay."""
         if self.session is not None:
             self.session.channel.disconnect()
-        stops = [mesh.stop().as_asyncio() for mesh in self.hosts.values()]
-        if stops:
-            await asyncio.wait(stops, timeout=_STOP_S)
+        # Procs first: those that end with their hosts stay listed there, as if they had died.
+        for meshes in (self.meshes.spawned, list(self.hosts.values())):
+            stops = [mesh.stop().as_asyncio() for mesh in meshes]
+            if stops:
+                await asyncio.wait(stops, timeout=_STOP_S)
 
 
 async def serve(settings: Settings) -> None:

@@ -42,6 +42,8 @@ class Meshes:
 
     def __init__(self) -> None:
         self._entries: dict[int, Entry | Exception] = {}
+        # All proc meshes, also those that the client no longer uses.
+        self.spawned: list[Any] = []
 
     def add_hosts(self, number: int, mesh: Any, hosts: Sequence[str]) -> None:
         """Add a host mesh of the job."""
@@ -94,6 +96,7 @@ class Meshes:
         except Exception as error:  # noqa: BLE001 - the caller of the mesh gets it
             self._entries[message["new"]] = error
             return
+        self.spawned.append(made)
         shape = Shape.dense(dict(made.sizes))
         hosts = [entry.hosts[rank] for rank in entry.shape.ranks()]
         count = len(shape) // len(hosts)
