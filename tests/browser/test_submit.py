@@ -85,14 +85,12 @@ def test_submit_and_plan_wait_until_the_change_of_a_field_is_in_the_text(page, e
 def test_a_value_that_the_form_refuses_is_never_left_out_of_a_submit(page, editor):
     editor.fill("name: a-name\nrun: echo\n")
     page.get_by_text("Ready to submit").wait_for()
-    page.get_by_text("Code and variables", exact=True).click()
     variables = page.get_by_label("Variables", exact=True)
     change(page, "Variables", "A: [{[a]: 1}]")
     expect(variables).to_have_attribute("aria-invalid", "true")
     editor.type_after("run: echo", " more")
     expect(page.get_by_label("Command", exact=True)).to_have_value("echo more")
     expect(variables).to_have_value("A: [{[a]: 1}]")
-    page.get_by_text("Code and variables", exact=True).click()
     for button in ("Submit", "Plan"):
         with page.expect_response("**/jobs/edit"):
             page.get_by_role("button", name=button, exact=True).click()
@@ -135,6 +133,16 @@ def test_an_uploaded_archive_becomes_the_workdir(page, editor, settings, tmp_pat
     page.get_by_role("button", name="Use as workdir").click()
     page.get_by_text("Ready to submit").wait_for()
     assert f"workdir: {Upload.objects.get().reference}" in editor.text
+
+
+def test_an_upload_fills_the_work_directory_of_a_template(page, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text("pass\n")
+    page.goto("/rl/templates/torchrun")
+    page.get_by_label("Drop a folder here, or choose one").set_input_files(tmp_path / "code")
+    page.get_by_role("button", name="Use as workdir").click()
+    expect(page.get_by_label("Work directory")).to_have_value(Upload.objects.get().reference)
 
 
 def test_a_chosen_folder_is_packed_and_uploaded(page, editor, settings, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
@@ -43,6 +44,7 @@ parameters:
 ---
 """
 _ALL = "all"
+_WORKDIR = re.compile(r"^workdir:\s*\$\{\{\s*(\w+)\s*\}\}", re.MULTILINE)
 
 
 class TemplateTextForm(forms.Form):
@@ -96,6 +98,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, template_name: str) -> H
         "nav": "jobs",
         "template": found,
         "form": form,
+        "workdir_parameter": _workdir_parameter(found.source),
         "may_submit": may(actor, Verb.SUBMIT_JOB, project),
         "key": uuid.uuid4().hex,
         "is_project": found.scope == TemplateScope.PROJECT,
@@ -146,6 +149,12 @@ def edit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     return render_page(
         request, actor, "templates/edit.html", context, project=project, status=status
     )
+
+
+def _workdir_parameter(source: str) -> str:
+    """Return the parameter that is the work directory, which an upload fills; "" if none is."""
+    found = _WORKDIR.search(source)
+    return found[1] if found else ""
 
 
 @require_POST

@@ -5,7 +5,7 @@ import { bindDraft } from "./submit/draft.js";
 import { bindExamples } from "./submit/examples.js";
 import { bindPlan } from "./submit/plan.js";
 import { bindSpecForm } from "./submit/spec_form.js";
-import { bindUpload } from "./submit/upload.js";
+import { bindEditorUpload } from "./submit/upload.js";
 
 const form = document.getElementById("submit-form");
 const editor = bindEditor(document.getElementById("editor"));
@@ -14,7 +14,7 @@ bindExamples(form, editor);
 bindValidation(form, editor, ({ summary }) => ({ ready: "Ready to submit", more: summary }));
 bindPlan(document.getElementById("plan"), editor);
 const change = bindSpecForm(document.getElementById("spec-form"), editor, form);
-bindUpload(document.querySelector("[data-upload]"), editor, change, form);
+bindEditorUpload(document.querySelector("[data-upload]"), editor, change, form);
 
 // Two clicks on "Submit" are one job: the server knows the key of this visit.
 document.getElementById("submit-key").value =

@@ -26,6 +26,13 @@ def test_the_form_of_a_template_submits_its_job(project, member):
     assert Job.objects.count() == 1
 
 
+def test_a_template_with_a_work_directory_has_the_upload_beside_it(project, member):
+    make_template(project)
+    assert "Upload code" not in member.text(PAGE)
+    page = member.get("/rl/templates/torchrun").content.decode()
+    assert page.index('name="p-workdir"') < page.index('data-fills="id_p-workdir"')
+
+
 def test_a_value_that_does_not_fit_is_reported_at_its_field(project, member):
     make_template(project)
     answer = member.post(PAGE, {"p-nodes": "9", "p-word": "hi"})

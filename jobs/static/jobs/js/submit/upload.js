@@ -4,8 +4,23 @@ import { chosen, dropped, packed } from "./pack.js";
 
 const MOST_BYTES = 256 * 1024;
 
-// `change` sends a change of the form to the server, which writes the text. `form` submits that.
-export function bindUpload(field, editor, change, form) {
+// The upload of the submit page. `change` sends a change of the form to the server, which writes the
+// text; `form` submits that.
+export function bindEditorUpload(field, editor, change, form) {
+  const use = (reference) => editor.change(withWorkdir(editor.area.value, reference));
+
+  async function fill(names, values) {
+    const before = editor.area.value;
+    const problem = await change(values);
+    if (!problem && editor.area.value !== before)
+      offerUndo(form, editor, before, `Your text was replaced from ${names}.`);
+  }
+
+  bindUpload(field, use, fill);
+}
+
+// `use` takes the reference of what was uploaded; `fill`, if any, its project files too.
+export function bindUpload(field, use, fill) {
   const archive = field.querySelector("#archive");
   const folder = field.querySelector("#folder");
   const state = field.querySelector("[role=status]");
@@ -33,19 +48,10 @@ export function bindUpload(field, editor, change, form) {
   function offer(reference, own) {
     const code = document.createElement("code");
     code.textContent = reference;
-    const use = button("Use as workdir", () =>
-      editor.change(withWorkdir(editor.area.value, reference)));
-    state.replaceChildren("Stored as ", code, " ", use);
+    state.replaceChildren("Stored as ", code, " ", button("Use as workdir", () => use(reference)));
     const names = Object.keys(own).join(" and ");
-    if (names)
+    if (names && fill)
       state.append(" ", button(`Fill the form from ${names}`, () => fill(names, { workdir: reference, ...own })));
-  }
-
-  async function fill(names, values) {
-    const before = editor.area.value;
-    const problem = await change(values);
-    if (!problem && editor.area.value !== before)
-      offerUndo(form, editor, before, `Your text was replaced from ${names}.`);
   }
 
   async function upload(name, prepare, files = async () => []) {
