@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0052_gateway_session_browser"),
+        ("jobs", "0053_audit_without_truncate"),
     ]
 
     operations = [
