@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -63,9 +64,18 @@ def _parent() -> Path:
     runtime, default = os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir()
     for folder in (runtime, default, "/tmp", "/var/tmp"):  # noqa: S108 - made there by `mkdtemp`
         is_short = 0 < len(os.fsencode(folder)) <= _LONGEST_PARENT
-        if is_short and os.access(folder, os.W_OK | os.X_OK):
+        if is_short and os.access(folder, os.W_OK | os.X_OK) and _is_trusted(Path(folder)):
             return Path(folder)
     return Path(default)
+
+
+def _is_trusted(folder: Path) -> bool:
+    """Whether no other user but root can replace what this one makes there."""
+    status = folder.stat()
+    is_for_all = (
+        status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+    )
+    return status.st_uid in (0, os.getuid()) and not is_for_all
 
 
 def _swept(folder: Path, *, with_note: bool) -> dict[str, Any] | None:

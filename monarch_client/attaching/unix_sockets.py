@@ -6,6 +6,7 @@ connects to them, whatever its user.
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 from pathlib import Path
@@ -30,7 +31,20 @@ def listen_in(folder: Path, name: str, backlog: int) -> socket.socket:
     return listener
 
 
+def connect_to(address: str) -> socket.socket:
+    """Connect to a listener of this user. OSError: there is none, or it is another user's."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(address)
+        if peer_of(connection).uid != os.getuid():
+            raise ConnectionRefusedError(f"{address} belongs to another user")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def peer_of(connection: socket.socket) -> Peer:
-    """Return the process that has connected."""
+    """Return the process that has connected, or that listens."""
     data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return Peer(*_CREDENTIALS.unpack(data))

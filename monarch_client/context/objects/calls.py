@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
+from monarch_client.attaching.unix_sockets import connect_to
 from monarch_client.context.objects import frames
 from monarch_client.context.objects.errors import ObjectStoreError
 from monarch_client.context.objects.host_store import HostStore
@@ -92,13 +93,10 @@ class SocketCalls:
         self._free.append(connection)
 
     def _connect(self) -> socket.socket:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.connect(self._address)
+            return connect_to(self._address)
         except OSError as error:
-            connection.close()
             raise ObjectStoreError(_NO_STORE) from error
-        return connection
 
     @contextmanager
     def _connection(self) -> Iterator[socket.socket]:

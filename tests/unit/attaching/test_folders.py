@@ -77,3 +77,18 @@ def test_a_socket_fits_into_the_folder_whatever_the_temporary_folder_is(
     made = PrivateFolder()
     listen_in(made.path, "objects", 1).close()
     made.remove()
+
+
+def test_a_folder_in_which_others_can_replace_files_is_not_used(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leave a runtime folder of another user, such as after `sudo`, or one that all write to."""
+    runtime.chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(runtime))
+    made = PrivateFolder()
+    assert made.path.parent == Path("/tmp")
+    made.remove()
+    runtime.chmod(0o1777)
+    made = PrivateFolder()
+    assert made.path.parent == runtime
+    made.remove()
