@@ -25,6 +25,12 @@ def begin_call(call: bytes, name: str) -> None:
     _running.set(_latest[0])
 
 
+def calling() -> bytes:
+    """Return the id of the call that makes another one here; empty: it is not known to be one."""
+    found = _running.get(None)
+    return found.id if found else b""
+
+
 def running_call() -> RunningCall:
     """Return the call that runs here: in a thread of the user's own, the latest one."""
     return _running.get(_latest[0])

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from monarch_client.attaching.unix_sockets import connect_to
 from monarch_client.context.api import TaskApi, stored_codes, timed_out
 from monarch_client.context.code_cache import CodeCache
 from monarch_client.context.current import get_job_context
 from monarch_client.context.errors import ContextClosedError
 from monarch_client.context.ids import holder_of
 from monarch_client.context.objects import StoreClient
-from monarch_client.context.running_call import running_call
+from monarch_client.context.running_call import calling
 from monarch_client.context.values import ERROR, LARGEST_INLINE, Payload, error_of
 from monarch_client.context.watching import OnReady, Watches
 from monarch_client.context.wire import (
@@ -115,7 +116,7 @@ class TaskContext(TaskApi):
     def _submit(self, call: Call) -> None:
         # Before the request: an interrupt may arrive once the driver counts the reference.
         self._events.append((_CREATED, call.id))
-        call.parent = running_call().id
+        call.parent = calling()
         self._request(call)
 
     def _submit_actor(self, actor: NewActor) -> bytes:
@@ -198,12 +199,10 @@ class TaskContext(TaskApi):
 
     def _connected(self) -> tuple[socket.socket, FrameReader[Reply]]:
         """Open a connection to the driver. ContextClosedError: it has closed the context."""
-        connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(self._address)
+            connection = connect_to(self._address)
             connection.sendall(frame(Hello(self._executor)))
         except (ConnectionError, FileNotFoundError) as error:
-            connection.close()
             raise ContextClosedError("The driver has closed the context.") from error
         return connection, FrameReader(connection, Reply)
 

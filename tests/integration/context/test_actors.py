@@ -207,6 +207,8 @@ def test_an_actor_that_waits_for_resources_says_so(
         ]
         assert eventually(lambda: all(re.search(each, caplog.text) for each in waits))
         assert len(caplog.records) == 2  # each once
+        shown = [row.why for row in made._driver.actors.rows(10, is_open=True)[0]]
+        assert any(each.startswith("Waits for 1 CPU") for each in shown)
         actors.clear()
         assert made.get([last.add(), task], timeout=60) == [1, 1]
 

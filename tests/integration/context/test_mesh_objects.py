@@ -14,6 +14,7 @@ from tests.programs import CHECKOUT, RunProgram, runner_in
 pytestmark = [pytest.mark.slow, pytest.mark.monarch]
 
 OBJECTS = """
+import asyncio
 import numpy as np
 driver = context._driver
 fetcher = driver.stored.own.fetcher
@@ -67,6 +68,11 @@ say(context.get([first.total(put), second.total(np.full(4_000_000, 2, np.uint8))
 # References inside of values, and values of nested calls.
 inner = context.get(first.put(9), timeout=60)
 say(context.get(second.read([inner]), timeout=60), int(context.get(inner)[0]))
+# References that coroutines await, here and on a host.
+async def total(*actors):
+    arrays = await asyncio.gather(*[each.make(4) for each in actors])
+    return sum(int(each[-1]) for each in arrays)
+say(asyncio.run(total(first, second)), context.get(context.create_task(total, (first, second)), 60))
 del value, put, inner, array, totals
 context.put(0)
 ended = time.monotonic() + 30
@@ -204,7 +210,7 @@ def test_objects_move_between_hosts_once_each(
     workers: MonarchWorkers, run_program: RunProgram, way: str
 ) -> None:
     found = run_on(workers, run_program, OBJECTS, way)
-    assert found == ["1 True 0", "True 2", f"10000000 {way} True", "15000", "9 9", "0 0"]
+    assert found == ["1 True 0", "True 2", f"10000000 {way} True", "15000", "9 9", "8 8", "0 0"]
 
 
 @pytest.mark.parametrize("way", WAYS)
