@@ -14,7 +14,7 @@ from monarch_client.spec import SpecCode, json_schema
 from monarch_client.spec.shapes import Either, Listing, Mapping, Shape
 from monarch_client.spec.tables import Key, Table, Tier
 from monarch_client.spec.task_keys import TASK
-from tests.spec_prose import CODES, INTRODUCTION, SECTIONS
+from tests.spec_prose import CODES, INTRODUCTION, NOT_ACCEPTED, SECTIONS
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 PAGE = REFERENCE / "spec.md"
@@ -46,8 +46,8 @@ def _below(shape: Shape, path: str) -> Iterator[tuple[str, Key]]:
 
 def page_text() -> str:
     """Generate docs/reference/spec.md."""
-    parts = [INTRODUCTION, *(_section(*section) for section in SECTIONS), _refused(), _codes()]
-    return "\n".join(parts)
+    sections = (_section(*section) for section in SECTIONS)
+    return "\n".join([INTRODUCTION, *sections, _not_accepted(), _refused(), _codes()])
 
 
 def schema_text() -> str:
@@ -77,6 +77,12 @@ def _row(path: str, key: Key) -> str:
         default = "required"
     cells = (f"`{path}`", key.shape.wants, about, f"`{_yaml(key.example)}`", default)
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
+def _not_accepted() -> str:
+    rows = [f"| {feature} | {reason} |" for feature, reason in NOT_ACCEPTED.items()]
+    title = "## What SkyPilot accepts and the portal does not"
+    return "\n".join([title, "", "| in a SkyPilot file | here |", "|---|---|", *rows, ""])
 
 
 def _refused() -> str:

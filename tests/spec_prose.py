@@ -34,8 +34,11 @@ portal:
   `meshes.trainers`. `num_nodes` is the sum of the meshes; if it is given, it must match.
 - **Plain jobs** have no meshes: `run` runs on each of the `num_nodes` nodes.
 - **Folders** (`workdir`, `file_mounts`) are uploads, `upload:<sha256>`. Write a path of your own
-  machine: the command line packs and uploads the folder and replaces the path. The portal itself
-  refuses paths (`local_path`). `.gitignore` (or `.skyignore`) and `.mportalignore` decide [which
+  machine: the command line packs and uploads the folder and replaces the path. A relative path
+  starts at the folder of the file; if nothing is there, at the current folder, where `sky launch`
+  looks. In `file_mounts` it may be a file, which is put into the folder of its target. The portal
+  itself refuses paths (`local_path`).
+  `.gitignore` (or `.skyignore`) and `.mportalignore` decide [which
   files are uploaded](files-that-travel.md). A link must not leave the folder. An upload has at
   most 20,000 files and folders, 1 GiB unpacked, and 512 MiB packed.
 - **Git.** Every node clones `workdir: {url, ref}` with its own `git` before `setup`. `ref` is a
@@ -46,6 +49,8 @@ portal:
   `envs` everything is text as written, so `1.10` stays `1.10`. Elsewhere quote text that YAML
   reads as a number or a flag (`123`, `on`, `no`): `name: "on"`. A key without a value counts as
   missing.
+- **`$NAME` and `${NAME}`** in `workdir`, `file_mounts` and `volumes` stand for values of `envs`, in
+  paths on the nodes too. Values of secrets are not filled in.
 - **Variables without a value** (`envs: {TOKEN: null}`) are set at submit:
   `mportal submit -e TOKEN=...`.
 - **Accelerators** (also `gpus`) are counted for quotas, pools and usage as SkyPilot provides them,
@@ -61,9 +66,28 @@ portal:
 - **Backends** may refuse more at submit, with the reason: the local one has no buckets, ports or
   images.
 
-[Refused keys](#refused-keys) lists the keys of SkyPilot's task reference that the portal does not
-accept, with reasons.
+[What SkyPilot accepts and the portal does not](#what-skypilot-accepts-and-the-portal-does-not) and
+[refused keys](#refused-keys) have the reasons.
 """
+
+NOT_ACCEPTED = {
+    "`service`": "Refused: a job ends, and has no replicas. Use `sky serve up`, or run one server "
+    "as a job and reach it with `mportal ssh JOB -N -L PORT`.",
+    "a bucket with `source: ./folder`, or a list of folders": "Refused: the portal fills no bucket "
+    "with your files. Copy them there yourself (`aws s3 sync`), or name the folder in "
+    "`file_mounts`, which copies it to the nodes.",
+    "a job group: `execution: parallel`, `primary_tasks`, `inter_connection`": "Refused: use "
+    "`portal.meshes` or more nodes of one job, [jobs that depend on each other]"
+    "(../howto/run-jobs-in-order-and-sweeps.md), or several files.",
+    "`$NAME` of a secret or of your shell in a path": "Refused: set it in `envs`, or give it with "
+    "`-e NAME`.",
+    "values of `secrets` in the file": "Refused: store [secrets of the project]"
+    "(../howto/give-secrets-to-jobs.md).",
+    "a relative path, such as `workdir: .`": "The folder of the file, not the current one, if it "
+    "has such a path.",
+    "a file mount directly in `~`": "The local backend refuses it; others accept it.",
+    "`pool`, `autostop`, `job_recovery` and others": "[Refused keys](#refused-keys).",
+}
 
 SECTIONS = (
     ("Top level", "", ""),

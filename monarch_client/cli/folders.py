@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from monarch_client.cli.terminal import tell
 from monarch_client.errors import ArchiveError, InvalidSpecErrors, SpecError
+from monarch_client.spec.findings import join
 from monarch_client.spec.text_edits import set_key
 from monarch_client.sync.archive import DEFAULT_LIMITS, Packed
+from monarch_client.sync.archive_rules import Kind
 from monarch_client.sync.packing import pack_selection
-from monarch_client.sync.selection import LeftOut, Selection, name_for_people, select
+from monarch_client.sync.selection import Entry, LeftOut, Selection, name_for_people, select
 
 if TYPE_CHECKING:
     from monarch_client import rest
@@ -62,7 +66,7 @@ class Travels:
 
 @dataclass(frozen=True)
 class Folders:
-    """The folders of this machine that specifications name; relative paths start at `base`."""
+    """The folders of this machine that specifications name, in files of the folder `base`."""
 
     base: Path
 
@@ -78,10 +82,14 @@ class Folders:
         ArchiveError: something in a folder cannot travel. InvalidSpecErrors: there is no folder.
         """
         self.check(spec)
-        return [
-            travels_of(key, source, self.select(source))
-            for key, source in spec.local_sources().items()
-        ]
+        return [self._travels(key, source) for key, source in spec.local_sources().items()]
+
+    def _travels(self, key: str, source: str) -> Travels:
+        path = self.path_of(source)
+        if path.is_dir():
+            return travels_of(key, source, self.select(source))
+        size = path.stat().st_size
+        return Travels(key, source, 1, size, (TravellingFile(path.name, size),), ())
 
     def select(self, source: str) -> Selection:
         """Select what travels of the folder `source`. ArchiveError."""
@@ -92,19 +100,25 @@ class Folders:
             raise type(error)(f"{source}: {error}") from error
 
     def path_of(self, source: str) -> Path:
-        """Return the path of the folder `source`."""
-        return (self.base / Path(source).expanduser()).absolute()
+        """Return the path of the folder `source`: beside the file, or else from here.
+
+        `sky launch` looks from the current folder alone.
+        """
+        path = Path(source).expanduser()
+        beside = self.base / path
+        return (beside if beside.exists() or not path.exists() else path).absolute()
 
     def _trouble(self, path: str, source: str) -> SpecError | None:
         """Return why the folder of the key at `path` cannot be sent; None if it can."""
         folder = self.path_of(source)
-        if folder.is_dir():
+        if folder.is_dir() or (folder.is_file() and path != "workdir"):
             return None
         if folder.exists():
-            said = f"{folder} is a file; only folders can be sent. Name its folder."
+            said = f"{folder} is no folder."
         else:
-            said = f"There is nothing at {folder}."
-            said += " Variables are not filled in: write the path out." * ("$" in source)
+            here = Path(source).absolute()
+            said = f"There is nothing at {folder}{f', or at {here}' * (here != folder)}."
+            said += " Of variables, only those of envs are filled in." * ("$" in source)
         return SpecError(path, None, "local_path", said)
 
 
@@ -122,27 +136,66 @@ class Sender:
     def send_all(self, text: str, spec: JobSpec) -> str:
         """Send the local folders of `spec`; return `text` with references in their place."""
         self._folders.check(spec)
-        keys = {source: key for key, source in spec.local_sources().items()}
+        sources = spec.local_sources()
+        path_of = self._folders.path_of
+        keys = {source: key for key, source in sources.items() if path_of(source).is_dir()}
         references = {source: self._send(key, source) for source, key in sorted(keys.items())}
         if isinstance(spec.workdir, str) and spec.workdir in references:
             text = set_key(text, "workdir", references[spec.workdir])
-        mounts = {
+        files = {
+            target: path_of(source)
+            for target in spec.file_mounts
+            if (source := sources.get(join("file_mounts", target))) and source not in references
+        }
+        mounts: dict[str, Any] = {
             target: references.get(source, source) if isinstance(source, str) else source
             for target, source in spec.file_mounts.items()
+            if target not in files
         }
+        mounts.update(self._send_files(files))
         return text if mounts == spec.file_mounts else set_key(text, "file_mounts", mounts)
+
+    def _send_files(self, files: Mapping[str, Path]) -> dict[str, str]:
+        """Send files to their targets; return the mounts of the folders that they are put into."""
+        by_folder: dict[str, dict[str, Path]] = {}
+        for target, path in files.items():
+            folder, slash, name = target.rpartition("/")
+            # Not the folder's own name, which may be the target of another mount.
+            into = f"{folder}{slash}."
+            by_folder.setdefault(into, {})[name or path.name] = path
+        return {folder: self._send_named(named) for folder, named in by_folder.items()}
+
+    def _send_named(self, files: Mapping[str, Path]) -> str:
+        """Send files under names of their own; return the reference."""
+        with tempfile.TemporaryDirectory(prefix="mportal-") as place:
+            content = Path(place) / "content"
+            content.mkdir()
+            for name, path in files.items():
+                shutil.copy(path, content / name)
+            # No rule leaves out a file that is named.
+            entries = tuple(_entry(content / name) for name in sorted(files))
+            source = ", ".join(str(path) for path in files.values())
+            return self._upload(source, content, Selection(entries, ()))
 
     def _send(self, key: str, source: str) -> str:
         selection = self._folders.select(source)
         if self._is_verbose:
             tell(travels_of(key, source, selection).listing)
+        return self._upload(source, self._folders.path_of(source), selection)
+
+    def _upload(self, source: str, folder: Path, selection: Selection) -> str:
         with tempfile.TemporaryDirectory(prefix="mportal-") as place:
             target = Path(place) / "folder.tar.gz"
-            packed = pack_selection(self._folders.path_of(source), selection, target)
+            packed = pack_selection(folder, selection, target)
             if not self._client.has_upload(self._project, packed.digest):
                 tell(f"Sending {source} ({_size(packed)})")
                 self._client.upload(self._project, packed.path)
         return packed.reference
+
+
+def _entry(path: Path) -> Entry:
+    mode = path.stat()
+    return Entry(path.name, Kind.FILE, mode.st_size, is_executable=bool(mode.st_mode & 0o100))
 
 
 def travels_of(key: str, source: str, selection: Selection) -> Travels:

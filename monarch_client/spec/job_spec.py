@@ -18,6 +18,7 @@ from monarch_client.spec.portal_block import PortalBlock
 from monarch_client.spec.portal_keys import DEFAULT_PORT, PARENTS_DRIVER, port_of_child
 from monarch_client.spec.spans import Spans
 from monarch_client.spec.task_keys import TASK
+from monarch_client.spec.variables import with_variables
 
 # Keys that are passed on to SkyPilot as they are, and left out where they are not given.
 _PASSED_ON = ("volumes", "config", "event_callback")
@@ -62,7 +63,8 @@ class JobSpec:
             node = read_yaml(source, findings)
         else:
             node = read_object(source, findings)
-        values = TASK.read(with_envs(node, envs), "", findings)
+        node = with_variables(with_envs(node, envs), findings)
+        values = TASK.read(node, "", findings)
         if for_server and isinstance(values, dict):
             _refuse_local_sources(values, findings)
         findings.raise_if_any()

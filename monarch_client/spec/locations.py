@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from monarch_client.spec.findings import Findings, SpecCode, name_of, nearest, shortened
 from monarch_client.spec.nodes import Node
 from monarch_client.spec.shapes import KeyName, Schema, Shape
+from monarch_client.spec.variables import names_variable
 
 # fmt: off
 CLOUDS = (
@@ -34,7 +35,6 @@ _GIT = re.compile(
     r"(?P<url>(?:https|ssh|git)://[^/\s]+/[^@\s]+|[\w.-]+@[\w.-]+:[^@\s]+)(?:@(?P<ref>\S+))?"
 )
 _LONGEST_PATH = 4096
-_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 
 
 class SourceKind(Enum):
@@ -95,8 +95,11 @@ class Source(Shape):
         if self.uploads and not self.buckets and (found := git_source(text)):
             keys = ", ".join(f"{key}: {value}" for key, value in found.items())
             return f"Write the git repository as a mapping: {name_of(path)}: {{{keys}}}."
-        if _VARIABLE.search(text) and kind is SourceKind.UNKNOWN:
-            return f"{name_of(path)} has a variable, and none is filled in here: write the URL out."
+        if names_variable(text) and kind is SourceKind.UNKNOWN:
+            return (
+                f"{name_of(path)} names a variable that envs does not set: set it there, or write "
+                "the URL out."
+            )
         if not self.uploads and kind in {SourceKind.LOCAL, SourceKind.UPLOAD}:
             return (
                 f"{name_of(path)} must be the URL of a bucket: the portal fills no bucket with "
@@ -166,7 +169,7 @@ def _target_complaint(target: str) -> str | None:
         return "a path on the nodes must not go up with '..'."
     if "$" in target:
         # SkyPilot would put values there, of secrets too, before it reads where things come from.
-        return "a path on the nodes is taken as it is written: no variable is filled in, and no $."
+        return "a path on the nodes has no $, and envs sets no variable of that name."
     return None
 
 

@@ -206,7 +206,8 @@ TASK_KEYS = (
         "service",
         "Replicas behind a load balancer.",
         tier=Tier.LATER,
-        why="jobs end; nothing here serves yet.",
+        why="a job ends, and has no replicas behind a load balancer. Serve it with `sky serve up`, "
+        "or run one server as a job, and reach it with `mportal ssh JOB -N -L PORT`.",
     ),
     Key(
         "execution",

@@ -187,25 +187,6 @@ def test_verbose_lists_what_travels_and_submits(mportal, portal, spec, tmp_path)
     assert sent(portal)["workdir"].startswith("upload:")
 
 
-def test_a_folder_that_is_not_there_is_named(mportal, portal, spec, tmp_path):
-    spec.write_text("run: ls\nworkdir: nowhere\n")
-    result = mportal("submit", "-f", str(spec))
-    assert result.exit_code == 2
-    assert f"{spec}: workdir: There is nothing at {tmp_path / 'nowhere'}." in result.stderr
-    assert "nothing was submitted" in result.stderr
-    assert portal.requests == []
-
-
-def test_a_single_file_cannot_be_mounted(mportal, portal, spec, tmp_path):
-    (tmp_path / "one.txt").touch()
-    spec.write_text("run: ls\nworkdir: gone\nfile_mounts: {/data/one.txt: ./one.txt}\n")
-    result = mportal("submit", "-f", str(spec))
-    assert result.exit_code == 2
-    assert "file_mounts./data/one.txt: " in result.stderr
-    assert "one.txt is a file; only folders can be sent" in result.stderr
-    assert "2 errors; nothing was submitted." in result.stderr
-
-
 def test_standard_input_is_a_file_too(mportal, portal):
     portal.on(JOBS, ok(job_json(), 201))
     assert mportal("submit", "-q", "-f", "-", input="run: echo\n").stdout == "42\n"

@@ -167,9 +167,9 @@ def test_a_git_repository_without_a_password_is_a_workdir_of_the_server_too():
 
 def test_what_skypilot_would_fill_in_or_upload_is_refused_with_the_reason():
     error = only_error(spec(file_mounts={"/data": "s3://${BUCKET}/x"}))
-    assert "has a variable, and none is filled in" in error.message
+    assert "names a variable that envs does not set" in error.message
     error = only_error(spec(file_mounts={"/data": {"source": "s3://$BUCKET"}}))
-    assert "has a variable, and none is filled in" in error.message
+    assert "names a variable that envs does not set" in error.message
     error = only_error(spec(file_mounts={"/data": {"name": "mine", "source": "./data"}}))
     assert (error.code, "fills no bucket with your folder" in error.message) == ("local_path", True)
 
