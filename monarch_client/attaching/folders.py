@@ -25,11 +25,15 @@ _LONGEST_PARENT = 80
 class PrivateFolder:
     """A folder that only this user reads, for files and Unix sockets.
 
-    `note`: what `sweep_notes` returns if it is left over.
+    `note`: what `sweep_notes` returns if it is left over. `outlives_login`: it is needed after the
+    user has logged out, as by a program in the background.
     """
 
-    def __init__(self, note: Mapping[str, Any] | None = None) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_parent()))
+    def __init__(
+        self, note: Mapping[str, Any] | None = None, *, outlives_login: bool = False
+    ) -> None:
+        parent = _lasting_parent() if outlives_login else _parent()
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         new = self.path / f"{_LOCK}.new"
         self._lock = new.open("w")
         self._lock.write(json.dumps(dict(note or {})))
@@ -56,17 +60,26 @@ def sweep_notes() -> list[dict[str, Any]]:
 
 
 def _folders() -> list[Path]:
-    return list(_parent().glob(f"{_PREFIX}*"))
+    parents = {_parent(), _lasting_parent()}
+    return [folder for parent in parents for folder in parent.glob(f"{_PREFIX}*")]
 
 
 def _parent() -> Path:
     """Return where the folders are: in memory, and until the user logs out, if there is such."""
-    runtime, default = os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir()
-    for folder in (runtime, default, "/tmp", "/var/tmp"):  # noqa: S108 - made there by `mkdtemp`
-        is_short = 0 < len(os.fsencode(folder)) <= _LONGEST_PARENT
-        if is_short and os.access(folder, os.W_OK | os.X_OK) and _is_trusted(Path(folder)):
-            return Path(folder)
-    return Path(default)
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    return Path(runtime) if _is_usable(runtime) else _lasting_parent()
+
+
+def _lasting_parent() -> Path:
+    """Return where the folders are that are not removed when the user logs out."""
+    default = tempfile.gettempdir()
+    candidates = (default, "/tmp", "/var/tmp")  # noqa: S108 - made there by `mkdtemp`
+    return Path(next(filter(_is_usable, candidates), default))
+
+
+def _is_usable(folder: str) -> bool:
+    is_short = 0 < len(os.fsencode(folder)) <= _LONGEST_PARENT
+    return is_short and os.access(folder, os.W_OK | os.X_OK) and _is_trusted(Path(folder))
 
 
 def _is_trusted(folder: Path) -> bool:

@@ -39,7 +39,7 @@ class HostObjects:
         """Let other processes of this host read and write objects; return the server."""
         if self._server is None:
             sweep()
-            self._folder = PrivateFolder()
+            self._folder = PrivateFolder(outlives_login=True)
             self._server = StoreServer(self.store, self._folder.path)
         return self._server
 

@@ -53,6 +53,18 @@ def test_the_folder_of_a_killed_program_is_removed_and_its_note_returned(runtime
     assert list(runtime.iterdir()) == []
 
 
+def test_a_folder_that_outlives_the_login_is_not_where_logging_out_removes_it(
+    runtime: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path_factory.mktemp("t")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    made = PrivateFolder(outlives_login=True)
+    assert made.path.parent == temporary
+    made._lock.close()  # as its program ends
+    sweep()
+    assert list(temporary.iterdir()) == []
+
+
 def test_folders_that_are_no_programs_stay(runtime: Path) -> None:
     elsewhere = PrivateFolder()
     (runtime / "mportal-unknown").mkdir()
