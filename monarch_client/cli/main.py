@@ -11,6 +11,7 @@ import click
 from monarch_client.cli.exit_codes import exit_code_of_error
 from monarch_client.cli.lazy_group import LazyGroup
 from monarch_client.cli.session import Session
+from monarch_client.cli.standard_streams import open_closed
 from monarch_client.cli.terminal import complain, without_tokens
 from monarch_client.errors import ClientError
 from monarch_client.extras import named_extras
@@ -152,6 +153,7 @@ def cli(context: click.Context) -> None:
 
 def main() -> None:
     """Run the `mportal` script."""
+    open_closed()
     # httpx would import its own command line with rich and pygments, which takes 95 ms. It goes
     # without where that cannot be imported.
     sys.modules["httpx._main"] = None  # type: ignore[assignment]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 
 import click
 
@@ -61,8 +62,12 @@ def say(text: str = "") -> None:
 
 
 def tell(text: str = "") -> None:
-    """Print a remark on standard error, without tokens, since it may end in logs of CI."""
-    click.echo(_writable(safe(without_tokens(text)), sys.stderr.encoding), err=True)
+    """Print a remark on standard error, without tokens, since it may end in logs of CI.
+
+    One that cannot be printed is lost: it does not end the command.
+    """
+    with suppress(OSError):
+        click.echo(_writable(safe(without_tokens(text)), sys.stderr.encoding), err=True)
 
 
 def without_tokens(text: str) -> str:

@@ -146,13 +146,19 @@ class _Carried:
         self._has_room = asyncio.Event()
 
     async def run(self) -> None:
-        """Carry bytes until both directions have ended."""
+        """Carry bytes until both directions have ended. OSError, EOFError: one end was lost."""
         sending = asyncio.ensure_future(self._send())
+        receiving = asyncio.ensure_future(self._receive())
         try:
-            await self._receive()
+            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                # A client that has reset its connection takes nothing more.
+                sending.result()
+            await receiving
         finally:
-            sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            for way in (sending, receiving):
+                way.cancel()
+            await asyncio.gather(sending, receiving, return_exceptions=True)
 
     async def _send(self) -> None:
         while content := await self._reader.read(MAX_BYTES):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import select
 import signal
 import sys
 import termios
@@ -123,7 +124,7 @@ class RemoteShell:
 
     def _read_input(self) -> None:
         before = _LINE_ENDS
-        while content := os.read(_STDIN, MAX_BYTES):
+        while content := _read():
             if self._has_terminal and _leaves(before[-2:] + content):
                 self._leave()
                 return
@@ -203,7 +204,9 @@ def _raw_terminal(*, is_wanted: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(_STDIN, termios.TCSADRAIN, former)
+        # A terminal may be gone by now.
+        with suppress(termios.error):
+            termios.tcsetattr(_STDIN, termios.TCSADRAIN, former)
 
 
 def _terminal_size() -> tuple[int, int]:
@@ -223,9 +226,32 @@ def _leaves(typed: bytes) -> bool:
     )
 
 
+def _read() -> bytes:
+    """Return some input; nothing at its end, or if standard input is none that can be read."""
+    with suppress(OSError):
+        while True:
+            # It may be set not to block.
+            select.select([_STDIN], [], [])
+            with suppress(BlockingIOError):
+                return os.read(_STDIN, MAX_BYTES)
+    return b""
+
+
 def _write(descriptor: int, content: bytes) -> None:
+    """Write output. BrokenPipeError: it has no reader. ShellLostError: it cannot be written."""
     # Bytes of programs that users run: not text of ours, which `cli.terminal` would make safe.
-    (sys.stdout if descriptor == _STDOUT else sys.stderr).flush()
     view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    try:
+        (sys.stdout if descriptor == _STDOUT else sys.stderr).flush()
+        while view:
+            with suppress(BlockingIOError):
+                view = view[os.write(descriptor, view) :]
+                continue
+            select.select([], [descriptor], [])
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ShellLostError(
+            f"The output cannot be written here ({error.strerror}), and what ran in this shell was "
+            "ended."
+        ) from error
