@@ -58,7 +58,7 @@ def _sync_once(code: CodeSync, number: int, output: Output) -> None:
         status_line("")
     output.one(result, lambda: say(_summary(number, result)), key="tree")
     for rank, reason in result.late.items():
-        tell(f"Rank {rank} follows once it is back: {reason}.")
+        tell(f"Node {rank} follows once it is back: {reason}.")
     _report_unkept(result.unkept)
 
 

@@ -311,7 +311,7 @@ def _show_workers(workers: list[Worker], most: int) -> None:
     shown = workers if len(workers) <= most else (unwell or workers)[:most]
     say()
     print_table(
-        ["RANK", "MESH", "STATUS", "LAST LINE", "ADDRESS", "EXIT", "DETAIL"],
+        ["NODE", "MESH", "STATUS", "LAST LINE", "ADDRESS", "EXIT", "DETAIL"],
         [
             [str(w.rank), w.mesh, w.status, _last_line(w), w.address, _code(w.exit_code), _note(w)]
             for w in shown
@@ -319,7 +319,7 @@ def _show_workers(workers: list[Worker], most: int) -> None:
     )
     for worker in shown:
         if worker.ssh:
-            say(f"  rank {worker.rank}: {worker.ssh}")
+            say(f"  node {worker.rank}: {worker.ssh}")
     if len(shown) < len(workers):
         counts = Counter(each.status for each in workers)
         totals = ", ".join(f"{count} {status}" for status, count in counts.most_common())
@@ -335,7 +335,7 @@ def _is_unwell(worker: Worker) -> bool:
 def _note(worker: Worker) -> str:
     if worker.ended_after is None:
         return worker.detail
-    return f"ended by the portal after rank {worker.ended_after} failed"
+    return f"ended by the portal after node {worker.ended_after} failed"
 
 
 def _last_line(worker: Worker) -> str:

@@ -21,7 +21,7 @@ _BACK_AND_ERASE = "\r\x1b[K"
 
 
 class LogPrinter:
-    """A printer of log lines, with the rank in front if the job has several.
+    """A printer of log lines, with the node in front if the job has several.
 
     A progress bar goes back to the begin of its line, and no further; in a pipe, where nothing can
     be drawn over, each state of it is a line. Without `shows_own`, lines that Monarch printed about
@@ -94,7 +94,7 @@ class LogPrinter:
         if not self._many_ranks:
             return ""
         color = RANK_COLORS[line.rank % len(RANK_COLORS)]
-        return click.style(f"rank {line.rank} | ", fg=color)
+        return click.style(f"node {line.rank} | ", fg=color)
 
 
 def _source(line: LogLine) -> tuple[int, int, str]:

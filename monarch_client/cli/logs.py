@@ -38,7 +38,9 @@ PAGE = 1000
 @click.option(
     "--follow", "-f", is_flag=True, help="Follow the log until the job ends; exit with its code."
 )
-@click.option("--rank", "-r", type=click.IntRange(0), help="Only lines of this rank.")
+@click.option(
+    "--node", "--rank", "-r", "rank", type=click.IntRange(0), help="Only lines of this node."
+)
 @click.option("--stream", "-s", type=click.Choice(STREAMS), help="Only lines of this stream.")
 @click.option("--attempt", "-a", type=click.IntRange(1), help="Only lines of this attempt.")
 @click.option("--tail", "-n", type=click.IntRange(0), help="Start this many lines before the end.")
@@ -88,8 +90,8 @@ def _check(client: rest.PortalClient, job: Job, choice: dict[str, Any]) -> None:
     """Refuse a rank or an attempt that the job does not have: its log would be empty for ever."""
     rank, attempt = choice["rank"], choice["attempt"]
     if rank is not None and rank >= job.num_nodes:
-        ranks = f"0 to {job.num_nodes - 1}" if job.num_nodes > 1 else "0 alone"
-        raise UnknownNameError(f"Job {job.id} has no rank {rank}, but {ranks}.")
+        nodes = f"0 to {job.num_nodes - 1}" if job.num_nodes > 1 else "0 alone"
+        raise UnknownNameError(f"Job {job.id} has no node {rank}, but {nodes}.")
     if attempt is None:
         return
     numbers = sorted(each.number for each in client.attempts(job.project, job.id, workers="none"))

@@ -95,7 +95,7 @@ def _left_out(depth: int, count: int, of_what: str) -> Iterator[tuple[int, Row]]
 
 
 def _name(host: MeshHost) -> str:
-    return "driver" if host.rank is None else f"rank {host.rank} {host.mesh}".rstrip()
+    return "driver" if host.rank is None else f"node {host.rank} {host.mesh}".rstrip()
 
 
 def _short(name: str) -> str:
@@ -117,11 +117,11 @@ def _last_line(why: str) -> str:
 def _show_change(change: MeshChange) -> None:
     names = [_short(each) for each in (change.actor, change.proc, change.host) if each]
     where = " of ".join(names) or "the driver"
-    rank = "" if change.rank is None else f" on rank {change.rank}"
+    rank = "" if change.rank is None else f" on node {change.rank}"
     say(f"{age(change.at)} ago: {one_line(where)}{rank} is {change.state}, was {change.was}")
     for line in change.why.strip().splitlines():
         say(f"    {one_line(line)}")
     if change.lines:
-        say(f"  the last lines of rank {change.rank} by then:")
+        say(f"  the last lines of node {change.rank} by then:")
         for each in change.lines:
             say(f"    {each.number} {one_line(each.text)}")

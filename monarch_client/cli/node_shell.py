@@ -63,14 +63,14 @@ def _check_rank(session: NodeSession, rank: int) -> None:
     if not ranks:
         complain(f"{session.job} was started by an older portal: rerun it to use `mportal ssh`.")
         click.get_current_context().exit(PORTAL_TROUBLE)
-    known = "only rank 0" if len(ranks) == 1 else f"ranks 0 to {ranks[-1]}"
-    complain(f"{session.job} has no rank {rank}; it has {known}.")
+    known = "only node 0" if len(ranks) == 1 else f"nodes 0 to {ranks[-1]}"
+    complain(f"{session.job} has no node {rank}; it has {known}.")
     click.get_current_context().exit(BAD_REQUEST)
 
 
 def _open_ports(ports: ForwardedPorts, session: NodeSession, rank: int) -> None:
     for forward, address, port in ports.addresses:
-        tell(f"{address}:{port} leads to {forward.host}:{forward.host_port} of rank {rank}.")
+        tell(f"{address}:{port} leads to {forward.host}:{forward.host_port} of node {rank}.")
     ports.serve(session.node_socket, rank)
 
 

@@ -36,7 +36,7 @@ def _number(value: float | None) -> str:
 
 SERIES: dict[str, Callable[[Any], str]] = {
     "NAME": lambda series: series.name,
-    "RANK": lambda series: str(series.rank),
+    "NODE": lambda series: str(series.rank),
     "STEP": lambda series: str(series.step),
     "LAST": lambda series: _number(series.value),
     "LOWEST": lambda series: _number(series.lowest),
@@ -44,7 +44,7 @@ SERIES: dict[str, Callable[[Any], str]] = {
     "REPORTED": lambda series: f"{age(series.at)} ago",
 }
 HISTORY: dict[str, Callable[[Any], str]] = {
-    "RANK": lambda row: str(row.rank),
+    "NODE": lambda row: str(row.rank),
     "TIME": lambda row: local_time(row.at, seconds=True),
     "STEP": lambda row: str(row.step),
     "VALUE": lambda row: _number(row.value),
@@ -61,7 +61,7 @@ HISTORY: dict[str, Callable[[Any], str]] = {
 @project_option
 @click.option("--attempt", "-a", type=click.IntRange(1), help="The attempt; by default the newest.")
 @click.option("--name", "-n", default="", help="Show the history of this metric.")
-@click.option("--rank", "-r", type=click.IntRange(0), help="Only this rank.")
+@click.option("--node", "--rank", "-r", "rank", type=click.IntRange(0), help="Only this node.")
 @output_options
 @pass_session
 def metrics(
@@ -88,7 +88,7 @@ def metrics(
     else:
         output.rows(found.series, SERIES, key="name")
     if found.is_full:
-        tell("No more metrics of this attempt can be kept: some names or ranks are left out.")
+        tell("No more metrics of this attempt can be kept: some names or nodes are left out.")
 
 
 def _history(found: list[ProgramSeries]) -> Iterator[_Row]:

@@ -38,7 +38,14 @@ class _ForwardType(click.ParamType):
 @running_job_argument
 @click.argument("command", metavar="[-- COMMAND]...", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "--rank", "-r", type=click.IntRange(0), default=0, show_default=True, help="The node."
+    "--node",
+    "--rank",
+    "-r",
+    "rank",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The node.",
 )
 @click.option("--tty", "-t", "is_forced", is_flag=True, help="Open a terminal for a COMMAND too.")
 @click.option(

@@ -25,7 +25,7 @@ _TRIES = 150
 
 COLUMNS: dict[str, Callable[[Any], str]] = {
     "ID": lambda dump: str(dump.id),
-    "RANK": lambda dump: str(dump.rank),
+    "NODE": lambda dump: str(dump.rank),
     "PROCESS": lambda dump: "all" if dump.pid is None else str(dump.pid),
     "STATE": lambda dump: dump.state,
     "ASKED": lambda dump: f"{age(dump.asked_at)} ago",
@@ -43,7 +43,9 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 @job_argument
 @project_option
 @click.option(
+    "--node",
     "--rank",
+    "rank",
     "-r",
     type=click.IntRange(0),
     default=0,
@@ -54,7 +56,11 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
     "--pid", type=click.IntRange(1), help="Only this process; by default all Python processes."
 )
 @click.option(
-    "--all-ranks", is_flag=True, help="Of all ranks, at most 64, equal stacks printed once."
+    "--all-nodes",
+    "--all-ranks",
+    "all_ranks",
+    is_flag=True,
+    help="Of all nodes, at most 64, equal stacks printed once.",
 )
 @click.option("--list", "is_list", is_flag=True, help="List earlier dumps.")
 @click.option("--show", "shown", type=click.IntRange(1), help="Show the earlier dump with this ID.")
@@ -103,7 +109,7 @@ def _dump_all(session: Session, output: Output, slug: str, job_id: int) -> None:
         dump = _answered(session, slug, job_id, found.dumps[0])
         _finish(output, replace(found, dumps=[dump, *found.dumps[1:]]), dump)
         return
-    tell(f"{len(found.asked_together)} ranks have been asked; they answer within seconds.")
+    tell(f"{len(found.asked_together)} nodes have been asked; they answer within seconds.")
     try:
         for _ in range(_TRIES):
             if not _unanswered(found):
@@ -132,14 +138,14 @@ def _show_groups(found: Stacks) -> None:
         say("")
     for dump in found.dumps:
         if dump.id in found.asked_together and dump.why:
-            complain(f"Rank {dump.rank}: {dump.why}")
+            complain(f"Node {dump.rank}: {dump.why}")
     if ranks := _unanswered(found):
         complain(f"No answer yet from {rank_count(ranks)}: {rank_ranges(ranks)}; see --list.")
 
 
 def _answered(session: Session, slug: str, job_id: int, dump: StackDump) -> StackDump:
     """Return the dump once its node has answered, or unanswered after the timeout."""
-    tell(f"Rank {dump.rank} has been asked; it answers within seconds.")
+    tell(f"Node {dump.rank} has been asked; it answers within seconds.")
     try:
         for _ in range(_TRIES):
             if dump.state != "asked":

@@ -33,7 +33,7 @@ def _headline(context: TaskContext, *, is_over: bool) -> str:
     state = "" if context.is_open and not is_over else ", which has ended"
     if context.is_silent:
         state = ", which is silent"
-    where = f"rank {context.rank}"
+    where = f"node {context.rank}"
     if context.machine:
         where = f"{one_line(context.machine)}, outside of the job"
     who = f"Tasks of {where}, process {context.pid}{state}"

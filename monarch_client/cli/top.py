@@ -62,7 +62,7 @@ def _heard(host: Host) -> str:
 
 
 COLUMNS: dict[str, Callable[[Any], str]] = {
-    "RANK": lambda host: str(host.rank),
+    "NODE": lambda host: str(host.rank),
     "MESH": lambda host: host.mesh,
     "CPU": lambda host: _percent(host.cpu),
     "MEMORY": lambda host: _of(host.memory_used, host.memory_total),

@@ -198,6 +198,6 @@ def _failure(message: dict[str, Any]) -> str:
     """Return the sentences of a failure, with the reasons of the first ranks."""
     text = str(message.get("failed") or "The head node sent an unknown answer.")
     ranks = message.get("ranks") or {}
-    reasons = [f"rank {rank}: {reason}" for rank, reason in list(ranks.items())[:5]]
+    reasons = [f"node {rank}: {reason}" for rank, reason in list(ranks.items())[:5]]
     more = f" And {len(ranks) - 5} more." if len(ranks) > 5 else ""  # noqa: PLR2004
     return f"{text} {'; '.join(reasons)}{more}".strip()

@@ -1,4 +1,4 @@
-"""Ranks in text, as pages and the command line show them."""
+"""Numbers of nodes in text, as pages and the command line show them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 
 def rank_count(ranks: list[int]) -> str:
-    """Return "rank 2" or "12 ranks"."""
-    return f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks"
+    """Return "node 2" or "12 nodes"."""
+    return f"node {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} nodes"
 
 
 def rank_ranges(ranks: Iterable[int]) -> str:
-    """Return ranks in order with neighbors together: "0, 1, 3\u201313"."""
+    """Return numbers in order with neighbors together: "0, 1, 3\u201313"."""
     runs: list[list[int]] = []
     for rank in sorted(ranks):
         if runs and rank == runs[-1][-1] + 1:

@@ -105,9 +105,9 @@ def test_a_command_runs_in_the_job_with_its_exit_code_and_is_listed(shells: Shel
     assert shells.run(given=b"echo from standard input\n")[1] == b"from standard input\n"
     code, output, errors = shells.run("--rank", "2", "--", "true")
     assert (code, output) == (2, b"")
-    assert b"has no rank 2; it has ranks 0 to 1." in errors
+    assert b"has no node 2; it has nodes 0 to 1." in errors
     listed = shells.portal.mportal("sessions", str(newest(shells.portal, "shells")["id"]), "--all")
-    assert "rank 1, echo $MPORTAL_RANK" in listed.stdout
+    assert "node 1, echo $MPORTAL_RANK" in listed.stdout
 
 
 def test_binary_input_and_output_of_50_mb_come_back_as_they_were(shells: Shells) -> None:
@@ -157,7 +157,7 @@ def test_an_interactive_shell_has_a_terminal_of_the_same_size_and_its_keys(
     shells: Shells, terminal: Terminal
 ) -> None:
     with shells.started("--rank", "1", **terminal.options()) as process:
-        terminal.until(b"rank 1] ")
+        terminal.until(b"node 1] ")
         terminal.type(b"stty size; tty\n")
         terminal.until(b"/dev/pts/")
         assert b"33 101" in terminal.shown
@@ -167,7 +167,7 @@ def test_an_interactive_shell_has_a_terminal_of_the_same_size_and_its_keys(
         terminal.type(b"sh -c 'echo u\"\"p; exec sleep 600'\n")
         terminal.until(b"up\r\n")
         terminal.type(b"\x03")
-        terminal.until(b"rank 1] ")
+        terminal.until(b"node 1] ")
         terminal.type(b"exit 5\n")
         assert process.wait(WAIT_S) == 5
     # The terminal is as it was: it shows what is typed, and Ctrl-C is a signal again.

@@ -73,7 +73,7 @@ def test_a_brush_zooms_a_click_leads_to_the_log_and_a_line_back_to_the_charts(
 ) -> None:
     make_charts(project, ada)
     page.goto(f"/rl/jobs/{NUMBER}/charts")
-    loss = page.get_by_role("img", name="loss of 3 ranks")
+    loss = page.get_by_role("img", name="loss of 3 nodes")
     loss.scroll_into_view_if_needed()
     box = loss.bounding_box()
     # The picture's own coordinates are 340 wide; the axis begins at 54 and ends at 334.

@@ -100,9 +100,9 @@ def test_samples_of_hosts_arrive_by_themselves_and_another_host_is_a_click_away(
     report_metrics(attempt, 0, rank=1, cpu=88.0)
     # Within the next look, a few seconds on.
     page.locator("#host-0").get_by_text("55 %").wait_for()
-    page.get_by_role("heading", name="Rank 0").wait_for()
-    page.locator("#host-1").get_by_role("link", name="Rank 1").click()
-    page.get_by_role("heading", name="Rank 1").wait_for()
+    page.get_by_role("heading", name="Node 0").wait_for()
+    page.locator("#host-1").get_by_role("link", name="Node 1").click()
+    page.get_by_role("heading", name="Node 1").wait_for()
     assert page.url.endswith(f"/rl/jobs/{FEW}/nodes?show=metrics&rank=1")
     report_metrics(attempt, 10, rank=1, cpu=33.0)
     page.get_by_role("img", name="Processor. CPU: last 33 %, mean").wait_for()

@@ -34,17 +34,17 @@ def ask_stacks(actor: Actor, job: Job, rank: int, pid: int | None = None) -> Sta
     """
     require_stacks(actor, job)
     if rank >= job.num_hosts:
-        raise NotFoundError(f"Job {job.pk} has no rank {rank}: it has {job.num_hosts}, from 0.")
+        raise NotFoundError(f"Job {job.pk} has no node {rank}: it has {job.num_hosts}, from 0.")
     with transaction.atomic():
         attempt = _locked_attempt(job)
         waiting = attempt.stack_dumps.open()
         if waiting.filter(rank=rank).exists():
-            raise ConflictError(f"Rank {rank} is being asked already; wait for the answer.")
+            raise ConflictError(f"Node {rank} is being asked already; wait for the answer.")
         if waiting.count() >= MOST_KEPT:
-            raise ConflictError(f"{MOST_KEPT} ranks are being asked already; wait for an answer.")
+            raise ConflictError(f"{MOST_KEPT} nodes are being asked already; wait for an answer.")
         dump = StackDump.objects.create(attempt=attempt, rank=rank, pid=pid, asked_by=actor.user)
         _drop_oldest(attempt, added=1)
-        what = f"rank {rank}" if pid is None else f"process {pid} of rank {rank}"
+        what = f"node {rank}" if pid is None else f"process {pid} of node {rank}"
         _note(actor, job, attempt, what, {"rank": rank, "pid": pid})
     return dump
 
@@ -59,7 +59,7 @@ def ask_all_stacks(actor: Actor, job: Job) -> list[StackDump]:
     with transaction.atomic():
         attempt = _locked_attempt(job)
         if attempt.stack_dumps.open().exists():
-            raise ConflictError("Some ranks are being asked already; wait for their answers.")
+            raise ConflictError("Some nodes are being asked already; wait for their answers.")
         silent = silent_ranks_of(attempt, attempt.workers.all(), last_line_times(attempt))
         ranks = sorted(range(job.num_hosts), key=lambda rank: (rank not in silent, rank))
         now = clock.now()

@@ -37,7 +37,7 @@ class ShellPurpose:
     @property
     def text(self) -> str:
         """The purpose in one line."""
-        parts = [f"rank {self.rank}", self.command, *(f"-L {each}" for each in self.forwards)]
+        parts = [f"node {self.rank}", self.command, *(f"-L {each}" for each in self.forwards)]
         return ", ".join(filter(None, parts))[:_LONGEST_PURPOSE]
 
     @property

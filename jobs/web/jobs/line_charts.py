@@ -98,12 +98,12 @@ class Kind:
     top: float | None = None
     of_host: bool = False
     from_zero: bool = False
-    of_lines: str = "ranks"
+    of_lines: str = "nodes"
 
 
 def rank_series(rank: int, xs: Sequence[float], values: Sequence[float | None]) -> LineSeries:
     """Return the values of one rank."""
-    return LineSeries(f"rank {rank}", rank, xs, values)
+    return LineSeries(f"node {rank}", rank, xs, values)
 
 
 def window_of(series: Sequence[LineSeries]) -> Window | None:

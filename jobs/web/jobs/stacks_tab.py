@@ -29,7 +29,7 @@ def ask(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRespo
     back = _address(slug, job_id)
     form = StacksForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Choose a rank of the job and, optionally, a process id.")
+        messages.error(request, "Choose a node of the job and, optionally, a process id.")
         return redirect(back)
     rank, pid = form.cleaned_data["rank"], form.cleaned_data["pid"]
     return attempt_action(request, lambda: ask_stacks(actor, job, rank, pid), back=back)

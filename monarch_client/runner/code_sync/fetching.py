@@ -149,7 +149,7 @@ class _Sources:
         rank = self._ranks.pop(0)
         if not self._ranks:
             why = str(error) or type(error).__name__
-            raise CodeError(f"rank {rank} did not send the code: {why}") from error
+            raise CodeError(f"node {rank} did not send the code: {why}") from error
 
     def close(self) -> None:
         """Close the stream."""

@@ -101,7 +101,7 @@ class CodeService:
         except CodeError as error:
             return {"failed": f"The head node refused the code: {error}.", "ranks": {}}
         if switched.failures:
-            reason = "No rank has switched to the code, since some cannot."
+            reason = "No node has switched to the code, since some cannot."
             return {"failed": reason, "ranks": switched.failures}
         ranks = {"ranks": switched.ranks, "late": switched.late}
         kept = await self._kept_of(tree, False)

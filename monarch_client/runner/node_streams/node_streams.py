@@ -81,7 +81,7 @@ class NodeStreams:
         env["PWD"] = str(place.folder.workdir)
         # The user's own file may put another interpreter in front.
         first = shlex.quote(env["PATH"].partition(os.pathsep)[0])
-        prompt = f"[job {place.config.job_id} rank {place.rank}] \\w\\$ "
+        prompt = f"[job {place.config.job_id} node {place.rank}] \\w\\$ "
         lines = [
             "[ -f ~/.bashrc ] && . ~/.bashrc",
             f"PATH={first}:$PATH",

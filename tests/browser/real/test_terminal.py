@@ -38,9 +38,9 @@ def job(living):
 def test_a_terminal_types_and_shows_and_ends_with_its_page(people, job):
     page = people("mia")
     page.goto(f"/rl/jobs/{job}/nodes")
-    page.get_by_role("link", name="Terminal on rank 1").click()
+    page.get_by_role("link", name="Terminal on node 1").click()
     shown = page.locator(".xterm-rows")
-    expect(shown).to_contain_text(f"[job {job} rank 1]", timeout=20_000)
+    expect(shown).to_contain_text(f"[job {job} node 1]", timeout=20_000)
     expect(page.locator("#terminal-state")).to_be_hidden()
     page.keyboard.type("echo rank=$MPORTAL_RANK; printf '\\033[38;2;1;200;3mgreen\\033[0m\\n'\n")
     expect(shown).to_contain_text("rank=1")
@@ -59,7 +59,7 @@ def test_a_terminal_types_and_shows_and_ends_with_its_page(people, job):
 def test_the_end_of_a_shell_and_a_refusal_are_shown_in_words(people, living, job, faults):
     page = people("mia")
     page.goto(f"/rl/jobs/{job}/terminal")
-    expect(page.locator(".xterm-rows")).to_contain_text("rank 0", timeout=20_000)
+    expect(page.locator(".xterm-rows")).to_contain_text("node 0", timeout=20_000)
     page.keyboard.type("exit 7\n")
     state = page.locator("#terminal-state")
     expect(state).to_contain_text("The shell has ended with exit code 7.")
@@ -76,7 +76,7 @@ def test_the_end_of_a_shell_and_a_refusal_are_shown_in_words(people, living, job
 def test_a_terminal_ends_within_seconds_when_its_user_loses_the_role(people, living, job):
     page = people("mia")
     page.goto(f"/rl/jobs/{job}/terminal")
-    expect(page.locator(".xterm-rows")).to_contain_text("rank 0", timeout=20_000)
+    expect(page.locator(".xterm-rows")).to_contain_text("node 0", timeout=20_000)
     with living.client("ada") as client:
         path = "/api/v1/projects/rl/members/mia"
         assert client.put(path, json={"role": "viewer"}).is_success

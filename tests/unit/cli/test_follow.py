@@ -131,14 +131,14 @@ def test_why_a_job_waits_is_said_once(mportal, portal, ended):
 def test_lines_of_several_ranks_say_whose_they_are(mportal, ended):
     rows = [line_json(1, "a"), line_json(2, "b", rank=1), line_json(3, "c", stream="portal")]
     ended(ended_job(num_nodes=2), event("line", rows, "1:3"))
-    assert mportal("logs", "-f", "42").stdout == "rank 0 | a\nrank 1 | b\nportal | c\n"
+    assert mportal("logs", "-f", "42").stdout == "node 0 | a\nnode 1 | b\nportal | c\n"
 
 
 def test_a_terminal_gets_a_color_for_each_rank(mportal, ended):
     rows = [line_json(1, "a"), line_json(2, "b", rank=1)]
     ended(ended_job(num_nodes=2), event("line", rows, "1:2"))
     lines = mportal("logs", "-f", "42", color=True).stdout.splitlines()
-    assert lines == ["\x1b[36mrank 0 | \x1b[0ma", "\x1b[35mrank 1 | \x1b[0mb"]
+    assert lines == ["\x1b[36mnode 0 | \x1b[0ma", "\x1b[35mnode 1 | \x1b[0mb"]
 
 
 def test_only_the_wanted_lines_are_followed(mportal, portal, ended):
@@ -217,7 +217,7 @@ def test_the_pieces_of_a_long_line_are_put_together(mportal, ended):
     ]
     ended(ended_job(num_nodes=2), event("line", rows, "1:5"))
     assert mportal("logs", "-f", "42").stdout.splitlines() == [
-        "rank 0 | begin", "rank 0 | cut", "rank 1 | other", "rank 0 | open",
+        "node 0 | begin", "node 0 | cut", "node 1 | other", "node 0 | open",
     ]  # fmt: skip
 
 

@@ -53,5 +53,5 @@ def test_get_says_which_rank_failed_first_where_the_others_were_ended_for_it(mpo
     portal.on(JOB, ok(job_json()))
     portal.on(f"{JOB}/attempts", page([attempt_json(workers=workers)]))
     rows = [line for line in mportal("get", "42").stdout.splitlines() if "trainers" in line]
-    assert "ended by the portal after rank 1 failed" in rows[0]
+    assert "ended by the portal after node 1 failed" in rows[0]
     assert "ended by" not in rows[1]

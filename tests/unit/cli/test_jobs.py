@@ -152,10 +152,10 @@ def test_get_says_each_sentence_once(mportal, portal):
 
 
 def test_get_shows_what_a_stage_knows_beyond_the_job(mportal, portal):
-    stage = stage_json("workers", "failed", failure="Rank 1 at 10.0.0.2:22222 never listened.")
+    stage = stage_json("workers", "failed", failure="Node 1 at 10.0.0.2:22222 never listened.")
     portal.on(JOB, ok(ended_job("FAILED", message="A worker never listened.")))
     portal.on(f"{JOB}/attempts", page([attempt_json(stages=[stage])]))
-    assert "Rank 1 at 10.0.0.2:22222" in mportal("get", "42").stdout
+    assert "Node 1 at 10.0.0.2:22222" in mportal("get", "42").stdout
 
 
 def test_get_says_why_a_held_job_waits_and_what_to_do(mportal, portal):

@@ -35,7 +35,7 @@ def test_an_attempt_or_a_rank_that_the_job_does_not_have_is_a_mistake(mportal, p
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Job 42 has no attempt 3; there is: 1, 2." in result.stderr
     result = mportal("logs", *follow, "42", "-r", "2")
-    assert (result.exit_code, "Job 42 has no rank 2, but 0 to 1." in result.stderr) == (2, True)
+    assert (result.exit_code, "Job 42 has no node 2, but 0 to 1." in result.stderr) == (2, True)
 
 
 def test_the_log_of_an_attempt_before_any_has_begun_is_a_mistake(mportal, portal):
@@ -100,7 +100,7 @@ def test_a_progress_bar_in_a_pipe_is_a_line_for_each_of_its_states(mportal, port
     ]
     portal.on(LOGS, page(bar))
     assert mportal("logs", "42").stdout.splitlines() == [
-        "rank 0 |   0%", "rank 0 |  50%", "rank 0 | 100%", "rank 0 | done",
+        "node 0 |   0%", "node 0 |  50%", "node 0 | 100%", "node 0 | done",
     ]  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def test_a_progress_bar_on_a_terminal_is_drawn_over_behind_its_rank(capsys, monk
     ]
     printer.show(lines)
     printer.finish()
-    begin = "\x1b[36mrank 0 | \x1b[0m"
+    begin = "\x1b[36mnode 0 | \x1b[0m"
     drawn = capsys.readouterr().out
     assert drawn == f"{begin} 1%\r\x1b[K{begin} 2%\r\x1b[K{begin}3%\n"
 
@@ -162,7 +162,7 @@ def test_grep_prints_what_matches_page_by_page_and_searches_on_the_portal(mporta
         page([line_json(12, "nan again", rank=1)]),
     )
     result = mportal("logs", "42", "--grep", "na+n", "--rank", "1")
-    assert (result.exit_code, result.stdout) == (0, "rank 1 | loss is nan\nrank 1 | nan again\n")
+    assert (result.exit_code, result.stdout) == (0, "node 1 | loss is nan\nnode 1 | nan again\n")
     requested = [dict(request.url.params) for request in portal.seen(SEARCH)]
     assert [params.get("after") for params in requested] == [None, "1:5", "1:9"]
     assert requested[0] == {

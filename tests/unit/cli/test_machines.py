@@ -261,4 +261,4 @@ def test_get_shows_what_a_job_has_cost_and_how_to_reach_its_nodes(mportal, porta
     text = mportal("get", "42").stdout
     assert "Cost        $1.50" in text
     assert "slurm/main, 2x(H100:8), $1.50" in text
-    assert "rank 1: ssh mpx-worker1" in text
+    assert "node 1: ssh mpx-worker1" in text

@@ -79,7 +79,7 @@ def test_a_tree_names_hosts_procs_and_actors_with_their_states_and_failures(port
     assert head.startswith("Attempt 1, ")
     assert names.startswith("HOST, PROC, ACTOR")
     assert [" ".join(row.split()) for row in rows] == [
-        "rank 0 trainers up",
+        "node 0 trainers up",
         "trainers alive",
         "probe (train.Probe) running",
         "trainers poisoned 1 of its actors failed",
@@ -94,8 +94,8 @@ def test_a_tree_names_hosts_procs_and_actors_with_their_states_and_failures(port
 def test_what_failed_is_reported_with_its_evidence_and_last_lines(portal, mportal):
     portal.on(MESH, ok(meshes(host(1), changes=[change(), *[change(lines=[])] * 11])))
     done = mportal("meshes", "42")
-    assert done.stdout.count("trainers of host on rank 1 is dead, was alive") == 10
-    assert f"    {LOST}\n  the last lines of rank 1 by then:\n    9 Killed\n" in done.stdout
+    assert done.stdout.count("trainers of host on node 1 is dead, was alive") == 10
+    assert f"    {LOST}\n  the last lines of node 1 by then:\n    9 Killed\n" in done.stdout
     assert "2 earlier changes" in done.stderr
 
 

@@ -63,16 +63,16 @@ def test_an_answer_that_never_comes_is_not_waited_for_without_end(portal, mporta
 
 
 def test_what_the_portal_refuses_is_said(portal, mportal) -> None:
-    portal.on(f"POST {STACKS}", problem(409, "conflict", "Rank 0 is being asked already."))
+    portal.on(f"POST {STACKS}", problem(409, "conflict", "Node 0 is being asked already."))
     done = mportal("stacks", "42")
     assert done.exit_code == 125
-    assert "Rank 0 is being asked already." in done.stderr
+    assert "Node 0 is being asked already." in done.stderr
 
 
 def test_what_was_dumped_before_is_listed_and_shown_without_asking(portal, mportal) -> None:
     portal.on(f"GET {STACKS}", stacks(dump(), dump("failed", id=4, pid=9, why="gone")))
     head, first, second = mportal("stacks", "42", "--list").stdout.splitlines()
-    assert head.split() == ["ID", "RANK", "PROCESS", "STATE", "ASKED", "BY", "WHY"]
+    assert head.split() == ["ID", "NODE", "PROCESS", "STATE", "ASKED", "BY", "WHY"]
     assert first.split()[:4] == ["5", "1", "all", "done"]
     assert second.split()[-1] == "gone"
     assert "Thread 7 (idle)" in mportal("stacks", "42", "--show", "5").stdout
@@ -99,8 +99,8 @@ def test_the_stacks_of_all_ranks_are_printed_once_with_their_ranks(portal, mport
     portal.on(f"GET {STACKS}", waiting, ok({**more, "dumps": dumps, "groups": groups}))
     done = mportal("stacks", "42", "--all-ranks")
     assert done.exit_code == 0, done.output
-    assert "2 ranks in step (a.py:4)  (0, 2)\n    step (a.py:4)" in done.stdout
-    assert "rank 1 in read (b.py:2)\n" in done.stdout
+    assert "2 nodes in step (a.py:4)  (0, 2)\n    step (a.py:4)" in done.stdout
+    assert "node 1 in read (b.py:2)\n" in done.stdout
 
 
 def test_all_ranks_of_a_job_of_one_node_prints_its_dump(portal, mportal) -> None:

@@ -102,7 +102,7 @@ def test_a_rank_that_is_late_is_named_and_so_is_code_that_is_not_kept(mportal, p
     plan[0] = SyncResult("a" * 64, (), 0, 0, 1, {1: "it does not answer"}, 0.0, "too large")
     done = mportal("sync", "42")
     assert done.stdout.startswith("1 node of job 42 has the code")
-    assert "Rank 1 follows once it is back: it does not answer." in done.stderr
+    assert "Node 1 follows once it is back: it does not answer." in done.stderr
     assert "does not keep this code for a recovered attempt: too large." in done.stderr
 
 
@@ -117,13 +117,13 @@ def test_the_portals_refusal_of_large_code_is_shown_by_the_sync_that_sent_it(
 
 
 def test_a_failure_is_an_error_of_one_sync_and_the_watch_goes_on(mportal, plan):
-    plan[:] = [RESULT, SyncError("No rank has switched."), RESULT]
+    plan[:] = [RESULT, SyncError("No node has switched."), RESULT]
     done = mportal("sync", "42", "--watch")
     assert done.stdout.count("have the code") == 2
-    assert "Error: No rank has switched." in done.stderr
+    assert "Error: No node has switched." in done.stderr
     assert done.exit_code == 125
     assert "The session was lost." in done.stderr
-    plan[:] = [SyncError("No rank has switched.")]
+    plan[:] = [SyncError("No node has switched.")]
     assert mportal("sync", "42").exit_code == 125
 
 

@@ -65,7 +65,7 @@ def test_a_table_has_a_row_for_each_host_with_units(portal, mportal) -> None:
     assert done.exit_code == 0
     head, names, first, second = done.stdout.splitlines()
     assert head == "Attempt 1"
-    assert names.split()[:4] == ["RANK", "MESH", "CPU", "MEMORY"]
+    assert names.split()[:4] == ["NODE", "MESH", "CPU", "MEMORY"]
     for words in ("37 %", "8.0 GiB of 32 GiB", "97 -", "75 75", "100 GiB of 1.5 TiB", "1.4 MiB/s"):
         assert words in first
     assert "12 B/s" in first
@@ -122,7 +122,7 @@ def test_tasks_actors_and_the_latest_failure_follow_the_hosts(portal, mportal) -
     portal.on(TASKS, ok({**found, "contexts": contexts}))
     done = mportal("top", "42")
     lines = done.stdout.splitlines()
-    assert any(line.startswith("Tasks of rank 1, process 71: 9 objects") for line in lines)
+    assert any(line.startswith("Tasks of node 1, process 71: 9 objects") for line in lines)
     outside = "Tasks of ada-laptop, outside of the job, process 71: 9 objects"
     assert any(line.startswith(outside) for line in lines)
     table = [line.split() for line in lines]

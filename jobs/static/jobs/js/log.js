@@ -95,7 +95,7 @@ bindBar(panel, parts.box, {
   async rank(rank) {
     source.rank = rank;
     source.ended = false;
-    parts.empty.textContent = "No lines of this rank yet.";
+    parts.empty.textContent = "No lines of this node yet.";
     await reader.follow();
     find.search({ show: false });
   },

@@ -111,7 +111,7 @@ def test_a_shell_is_opened_in_a_plain_job_and_the_audit_has_what_it_is_for(
     entry = AuditEntry.objects.get(verb="open_gateway_session")
     assert entry.after == {"session": session.pk, **shell}
     (row,) = member.get(sessions_of(job)).json()["results"]
-    assert (row["kind"], row["purpose"]) == ("ssh", "rank 1, nvidia-smi -L, -L 6006:localhost:6006")
+    assert (row["kind"], row["purpose"]) == ("ssh", "node 1, nvidia-smi -L, -L 6006:localhost:6006")
     # As the next look of the reconciler finds: it may stay.
     reconciler.step(session.pk)
     session.refresh_from_db()

@@ -54,7 +54,7 @@ def test_one_process_can_be_requested_and_the_history_says_who_did(member, attem
     requested = ask(member, attempt, rank=2, pid=77)
     assert heartbeat(attempt)["stacks"] == [{"id": requested["id"], "rank": 2, "pid": 77}]
     event = JobEvent.objects.get(job=attempt.job, verb="stacks")
-    assert event.message == "Stack dump of process 77 of rank 2, attempt 1."
+    assert event.message == "Stack dump of process 77 of node 2, attempt 1."
     assert event.actor == member.user
 
 

@@ -57,7 +57,7 @@ def test_metrics_of_the_program_and_of_hosts_share_the_axis_of_time(viewer, atte
     tell(attempt, *(sample(10 * number, cpu=5.0) for number in range(3)))
     html = live(viewer, attempt)
     assert titles(html) == ["loss", "Processor", "Memory", "Network in", "Network out"]
-    assert 'aria-label="loss of 2 ranks: lowest 0.5, highest 10' in html
+    assert 'aria-label="loss of 2 nodes: lowest 0.5, highest 10' in html
     assert set(re.findall(r'data-(?:low|high)="([\d.]+)"', html)) == {str(T0 + 1), str(T0 + 20)}
     whole = viewer.get(f"/rl/jobs/{attempt.job_id}/charts").content.decode()
     assert html.strip() in whole
@@ -78,7 +78,7 @@ def test_a_window_holds_its_points_by_time_and_by_step(viewer, attempt) -> None:
 def test_a_thousand_hosts_stay_small_and_others_are_counted(viewer, attempt) -> None:
     tell_of_hosts(attempt, 1000, gpus=2, points=30)
     html = live(viewer, attempt)
-    assert "GPU use of 32 ranks" in html
+    assert "GPU use of 32 nodes" in html
     assert "And 968 more nodes, not shown." in html
 
 
@@ -128,7 +128,7 @@ def test_values_of_any_size_break_no_chart(viewer, attempt) -> None:
     # As an earlier version stored it.
     stored = [[T0, 1, 1, 1.7e308], [T0, 2, 1, -1.7e308], [T0, 3, 1, 0.5]]
     attempt.program_series.filter(name="loss").update(recent=stored, old=[])
-    assert "loss of rank 0: lowest 0.5, highest 0.5" in live(viewer, attempt)
+    assert "loss of node 0: lowest 0.5, highest 0.5" in live(viewer, attempt)
 
 
 def test_the_links_of_a_window_at_the_limit_lead_to_a_window(viewer, attempt) -> None:

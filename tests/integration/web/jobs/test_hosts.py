@@ -34,7 +34,7 @@ def test_each_host_has_its_numbers_beside_its_bars_and_the_first_its_charts(view
     tell_of_hosts(attempt, 2, gpus=2)
     page = viewer.text(f"/rl/jobs/{attempt.job_id}/nodes?show=metrics")
     assert "2 hosts now: mean GPU" in page
-    for words in ("Rank 0", "Rank 1", "8 CPUs", "of 32 GiB", "GPU 1", "413 W", "61 °C"):
+    for words in ("Node 0", "Node 1", "8 CPUs", "of 32 GiB", "GPU 1", "413 W", "61 °C"):
         assert words in page
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes?show=metrics").content.decode()
     titles = re.findall(r"<figcaption>\s*<b>([^<]+)", html)
@@ -50,7 +50,7 @@ def test_the_part_that_lives_is_the_part_of_the_first_paint(viewer, attempt):
     tell_of_hosts(attempt, 2)
     whole = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes?show=metrics&rank=1").content.decode()
     part = viewer.get(f"/rl/jobs/{attempt.job_id}/nodes/live?show=metrics&rank=1").content.decode()
-    assert "History of rank 1" in part
+    assert "History of node 1" in part
     shown = re.sub(r"\s+", "", whole)
     assert re.sub(r"\s+", "", re.search(r"<figure.*</figure>", part, re.DOTALL)[0]) in shown
 
@@ -66,7 +66,7 @@ def test_a_thousand_hosts_are_a_grid_that_stays_small(viewer, attempt):
     assert "1000 hosts" in html
     assert "1 silent" in html
     assert re.search(r'class="hs"[^>]*title="silent; last GPU', html)
-    assert "History of rank 999" in html
+    assert "History of node 999" in html
 
 
 def test_the_grid_is_colored_by_what_one_chooses(viewer, attempt):

@@ -342,4 +342,4 @@ def test_a_plain_job_shows_no_stage_of_workers_though_its_runner_reports_one(vie
 
 
 def test_the_log_of_several_nodes_explains_what_a_rank_is(viewer, failed):
-    assert 'id="term-rank"' in viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    assert 'id="term-node"' in viewer.get(f"/rl/jobs/{failed.pk}").content.decode()

@@ -67,7 +67,7 @@ def header_of(viewer, attempt: Attempt) -> str:
 def test_the_header_names_the_rank_that_hangs_also_of_two(viewer, project):
     attempt = attempt_of(project, JobKind.PLAIN)
     wrote(attempt, r0=1, r1=185)
-    assert "Rank 1 silent for 3 min" in header_of(viewer, attempt)
+    assert "Node 1 silent for 3 min" in header_of(viewer, attempt)
     assert "Silent" in rows_of(viewer, attempt)[1]
 
 
@@ -118,7 +118,7 @@ def test_the_rank_that_failed_comes_first_and_those_ended_for_it_say_so(viewer, 
         assert "Ended by" not in rows[rank]
     for rank in (0, 2):
         assert "Exited" in rows[rank]
-        assert "Ended by the portal after rank 3 failed" in rows[rank]
+        assert "Ended by the portal after node 3 failed" in rows[rank]
 
 
 def test_of_a_canceled_job_no_rank_has_failed(viewer, project):

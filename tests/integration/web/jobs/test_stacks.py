@@ -78,7 +78,7 @@ def test_a_failure_says_why(viewer, attempt) -> None:
 @pytest.mark.parametrize("form", [{}, {"rank": "x"}, {"rank": "-1"}, {"rank": "0", "pid": "zero"}])
 def test_an_invalid_rank_is_reported_and_nothing_is_requested(member, attempt, form) -> None:
     answer = member.post(ask(attempt), form, follow=True)
-    assert "Choose a rank of the job" in text_of(answer)
+    assert "Choose a node of the job" in text_of(answer)
     assert not StackDump.objects.exists()
 
 
@@ -109,21 +109,21 @@ def test_a_part_that_will_not_change_says_so(viewer, attempt) -> None:
 
 def test_one_click_asks_all_ranks_and_the_tab_shows_who_differs(member, attempt) -> None:
     answer = member.post(f"/rl/jobs/{attempt.job_id}/stacks/ask-all", follow=True)
-    assert "Requested from 3 ranks (0–2)" in text_of(answer)
+    assert "Requested from 3 nodes (0–2)" in text_of(answer)
     for rank in range(3):
         text = TEXT.replace("waits_for_nobody", "read_batch") if rank == 2 else TEXT
         row = StackDump.objects.filter(rank=rank)
         row.update(state=StackState.DONE, processes=[{**PROCESS, "text": text}])
     shown = member.text(tab(attempt))
-    assert "2 ranks in waits_for_nobody" in shown
-    assert "Rank 2 in read_batch" in shown
+    assert "2 nodes in waits_for_nobody" in shown
+    assert "Node 2 in read_batch" in shown
     assert "Requested from" not in shown
 
 
 def test_a_job_of_one_rank_has_no_button_for_all(member, attempt) -> None:
-    assert "Dump all ranks" in member.text(tab(attempt))
+    assert "Dump all nodes" in member.text(tab(attempt))
     type(attempt.job).objects.update(num_nodes=1)
-    assert "Dump all ranks" not in member.text(tab(attempt))
+    assert "Dump all nodes" not in member.text(tab(attempt))
 
 
 def test_equal_calls_of_one_rank_with_different_callers_have_ids_of_their_own(

@@ -156,7 +156,7 @@ def test_while_a_thousand_hosts_run_page_and_answers_are_right_and_small(
     assert "<b>1000 hosts</b> now: mean GPU 50 %" in hosts
     mesh = content(viewer.get, f"{path}/nodes/live", LARGEST_MESH, show="mesh")
     assert "1000 hosts, 2000 procs, 2000 actors: 1 dead" in mesh
-    assert "Rank 900" in mesh and "And 800 more hosts, all healthy." in " ".join(mesh.split())
+    assert "Node 900" in mesh and "And 800 more hosts, all healthy." in " ".join(mesh.split())
     content(api.get, f"{base}/metrics", LARGEST_ANSWER)
     content(api.get, f"{base}/mesh", LARGEST_ANSWER)
     workers = api.get(f"{base}/attempts").json()["results"][0]["workers"]

@@ -243,7 +243,7 @@ def test_blocks_that_arrived_before_an_interruption_are_not_sent_again(head, lap
 
 def test_a_rank_that_fails_is_named_with_its_reason_and_the_next_sync_can_succeed(head, laptop):
     head.failures = {1: "No space left on device"}
-    with pytest.raises(SyncError, match=r"No rank has switched.*rank 1: No space left on device"):
+    with pytest.raises(SyncError, match=r"No node has switched.*node 1: No space left on device"):
         laptop.sender.send(laptop.scan())
     head.failures = {}
     laptop.close()

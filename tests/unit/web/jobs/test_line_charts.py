@@ -28,7 +28,7 @@ def test_all_ranks_share_the_axes():
     assert second.segments[0].startswith(f"{RIGHT},")
     assert [row.at for row in chart.rows] == [BOTTOM, (TOP + BOTTOM) / 2, TOP]
     assert [row.label for row in chart.rows] == ["-1.2", "1", "3.2"]
-    assert chart.summary == "loss of 2 ranks: lowest -1, highest 3; last: rank 0 3, rank 1 -1."
+    assert chart.summary == "loss of 2 nodes: lowest -1, highest 3; last: node 0 3, node 1 -1."
 
 
 def test_values_that_are_not_finite_and_long_pauses_are_gaps():
