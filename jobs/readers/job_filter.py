@@ -12,12 +12,13 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import connection
 from django.db.models import Count, F, Func, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Coalesce
-from django.utils.dateparse import parse_datetime
 
 from jobs.ground import clock
 from jobs.ground.query_plans import planned_for_values
 from jobs.models import Job, Membership, Project, User
 from jobs.permissions import Actor, Verb, jobs_of, require
+from jobs.policies import table_queries
+from jobs.policies.table_queries import iso_moment
 from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason, WaitReason
 from monarch_client.spec.durations import seconds_in
 
@@ -30,13 +31,9 @@ ID_DIGITS = 18
 # Shorter texts have no trigram.
 _GRAM = 3
 _LONGEST_S = 100 * 366 * 86_400
+REASONS = table_queries.REASONS
 _CLOCKS_DIFFER = timedelta(hours=1)
 _LATEST = datetime.max.replace(tzinfo=timezone.utc) - _CLOCKS_DIFFER
-
-REASONS = {
-    **dict(WaitReason.choices),
-    **{value: label for value, label in StopReason.choices if value != StopReason.COMPLETED},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +89,7 @@ def moment_in(text: str) -> datetime | None:
     seconds = seconds_in(text)
     if seconds is not None:
         return clock.now() - timedelta(seconds=min(seconds, _LONGEST_S))
-    try:
-        moment = parse_datetime(text)
-        if moment is None or moment.tzinfo is None:
-            return moment and moment.replace(tzinfo=timezone.utc)
-        return moment.astimezone(timezone.utc)
-    except (ValueError, OverflowError):
-        return None
+    return iso_moment(text)
 
 
 def matching_jobs(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:

@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce, Lower, Now
 
 from jobs.errors import InvalidCursorError
 from jobs.models import Attempt, Job
+from jobs.policies import table_queries
 from jobs.readers.job_filter import ID_DIGITS
 from jobs.statuses import FINAL_STATUSES, JobStatus
 
@@ -41,7 +42,7 @@ SORTS: dict[str, tuple[Expression | F | Subquery, ...]] = {
     "ended": (F("ended_at"),),
     "cost": (Subquery(_USD.values("sum")),),
 }
-SORT_WORDS = ("", *SORTS, *(f"-{name}" for name in SORTS))
+SORT_WORDS = table_queries.SORT_WORDS
 
 
 @dataclass(frozen=True, slots=True)

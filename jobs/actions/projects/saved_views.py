@@ -11,6 +11,7 @@ from jobs.errors import ConflictError, InvalidViewError, NotFoundError
 from jobs.models import Project, SavedView
 from jobs.models.saved_view import NAME_LIMIT, QUERY_LIMIT
 from jobs.permissions import Actor, Verb, may, require
+from jobs.policies.table_queries import unknown_part
 
 VIEW_LIMIT = 50
 # The parts of the table's address that a view keeps.
@@ -36,6 +37,8 @@ def save_view(
         raise InvalidViewError(f"Give the view a name of 1 to {NAME_LIMIT} characters.")
     if not 1 <= len(query) <= QUERY_LIMIT:
         raise InvalidViewError("Choose a filter or an order first; there is nothing to save.")
+    if problem := unknown_part(parse_qsl(query)):
+        raise InvalidViewError(problem)
     own = SavedView.objects.filter(project=project, owner=actor.user)
     with transaction.atomic():
         before = own.filter(name=name).first()

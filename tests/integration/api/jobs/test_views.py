@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jobs.policies.table_queries import SORT_NAMES
+from jobs.readers.job_pages import SORTS
 from tests.integration.api.conftest import assert_problem
 
 PATH = "/projects/rl/views"
@@ -37,3 +39,20 @@ def test_admins_delete_views_that_others_share_but_see_no_private_ones(member, a
 def test_a_view_needs_a_name_and_something_to_show(member):
     assert_problem(member.post(PATH, {"name": " ", "query": "user=me"}), 400, "invalid_request")
     assert_problem(member.post(PATH, {"name": "a", "query": "odd=1"}), 422, "invalid_view")
+
+
+def test_a_view_with_a_word_that_no_table_knows_is_refused(member):
+    for query, words in (
+        ("status=RUNNING,NOPE", "There is no status NOPE; there are QUEUED"),
+        ("kind=x", "There is no kind x"),
+        ("reason=x", "There is no reason x"),
+        ("sort=size", "There is no sort size; there are status, name"),
+        ("since=soon", "since must be an ISO time, or a duration such as 24h."),
+        ("to=1 May", "to must be a day"),
+    ):
+        answer = member.post(PATH, {"name": "a", "query": query})
+        assert_problem(answer, 422, "invalid_view")
+        assert words in answer.json()["detail"]
+    good = "status=FAILED,SUCCEEDED&sort=-ended&since=24h&from=2026-03-01&reason=oom"
+    assert member.post(PATH, {"name": "a", "query": good}).status_code == 201
+    assert tuple(SORTS) == SORT_NAMES
