@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from monarch_client.spec.envs import EnvValue, env_complaint
+from monarch_client.spec.envs import EnvValue, made_variable_complaint
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.shapes import KeyName, Listing, Mapping, Whole
 from monarch_client.spec.tables import Key
@@ -67,7 +67,7 @@ def array_is_sound(values: dict[str, Any], path: str, findings: Findings) -> Non
     names: dict[str, str] = {}
     for name in array:
         variable = variable_of(name)
-        if complaint := env_complaint(variable):
+        if complaint := made_variable_complaint(variable):
             findings.add(join(where, name), SpecCode.BAD_VALUE, f"{join(where, name)}: {complaint}")
         if variable in names:
             message = f"{join(where, name)} and {names[variable]} would both be {variable}."

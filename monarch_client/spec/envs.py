@@ -14,6 +14,19 @@ from monarch_client.spec.shapes import KeyName, Written
 _MOST_BYTES = 32 * 1024
 _SET_BY_RUNNER = ("SKYPILOT_SETUP_", "SKYPILOT_NODE_", "SKYPILOT_NUM_", "MPORTAL_")
 _SET_BY_RUNNER_EXACTLY = ("SKYPILOT_TASK_ID",)
+# bash gives these values of its own, whatever its environment says.
+_SET_BY_SHELL = frozenset(
+    (
+        *("BASH", "BASHOPTS", "BASHPID", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_SUBSHELL"),
+        *("BASH_VERSINFO", "BASH_VERSION", "COMP_WORDBREAKS", "EPOCHREALTIME", "EPOCHSECONDS"),
+        *("HISTCMD", "IFS", "LINENO", "OLDPWD", "OPTERR", "OPTIND", "PPID", "PWD", "RANDOM"),
+        *("SECONDS", "SHELLOPTS", "SHLVL", "SRANDOM", "_"),
+    )
+)
+# Programs are not found or do not start with any other value than one meant for this.
+_NEEDED_BY_SHELL = frozenset(
+    ("BASH_ENV", "CDPATH", "ENV", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "TMPDIR")
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,16 @@ def env_complaint(name: str) -> str | None:
     """Return why no job may set the variable; None if one may."""
     if name.startswith(_SET_BY_RUNNER) or name in _SET_BY_RUNNER_EXACTLY:
         return f"{name} is set by the portal on every node; choose another name."
+    if name in _SET_BY_SHELL:
+        return f"{name} is set by the shell itself; choose another name."
     return None
+
+
+def made_variable_complaint(name: str) -> str | None:
+    """Return why no array and no secret may be the variable; None if one may."""
+    if name in _NEEDED_BY_SHELL:
+        return f"the shell needs {name} to run commands; choose another name."
+    return env_complaint(name)
 
 
 ENVS = shapes.Mapping(

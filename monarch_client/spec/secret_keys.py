@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from monarch_client.spec.envs import made_variable_complaint
 from monarch_client.spec.findings import Findings, SpecCode, join, shortened
 from monarch_client.spec.nodes import Node
 from monarch_client.spec.shapes import Schema, Shape
@@ -23,7 +24,8 @@ def name_complaint(name: str) -> str | None:
         return f"a name is {_NAME_IN_WORDS}"
     if name.upper().startswith(_RESERVED):
         return "names that begin with SKYPILOT_ or MPORTAL_ are not free"
-    return None
+    complaint = made_variable_complaint(name)
+    return complaint and complaint.removesuffix(".")
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,16 @@ def test_what_cannot_be_meant_is_refused(portal, path, code):
     assert (path, code) in {(error.path, error.code) for error in errors_of(source(**portal))}
 
 
+def test_no_variable_has_a_name_that_the_shell_sets_or_needs():
+    taken = errors_of(source(array={"path": ["a"], "seconds": [1]}))
+    assert [(error.path, error.message.partition(": ")[2]) for error in taken] == [
+        ("portal.array.path", "the shell needs PATH to run commands; choose another name."),
+        ("portal.array.seconds", "SECONDS is set by the shell itself; choose another name."),
+    ]
+    text = "run: x\nenvs: {PATH: /usr/bin, IFS: a}\nsecrets: {HOME: A}\n"
+    assert {error.path for error in errors_of(text)} == {"envs.IFS", "secrets.HOME"}
+
+
 def test_documents_keep_their_lines_and_empty_ones_are_no_job():
     text = "# two jobs\n---\nname: a\nrun: |\n  echo ---\n--- # the other\nname: b\n---\n"
     assert [(each.text.splitlines()[1], each.lines_before) for each in documents_in(text)] == [
