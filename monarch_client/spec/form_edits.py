@@ -1,15 +1,14 @@
-"""Set and remove keys in the text of a specification as a person would write them.
+"""Set, rename and remove single entries of a specification's text as a person would write them.
 
-Comments, order and all other lines stay. `text_edits` writes JSON into one line instead, so that
-the lines of a text that is sent keep their numbers.
+Everything else stays byte for byte. `text_edits` writes values into one line instead, so that the
+lines of a text that is sent keep their numbers.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -17,47 +16,164 @@ import yaml
 from monarch_client.spec.findings import Findings
 from monarch_client.spec.from_yaml import read_yaml
 from monarch_client.spec.nodes import plain_value
-from monarch_client.spec.text_edits import YAML_LOADER, found_in, set_key, span_of
+from monarch_client.spec.places import (
+    FormError,
+    Keys,
+    Source,
+    places_of,
+    renamed,
+    with_value,
+    without,
+)
+from monarch_client.spec.text_edits import YAML_LOADER
+from monarch_client.spec.yaml_text import in_one_line
 
-_STEP = 2
 _COMMENT = re.compile(r"(?<!\S)#.*")
-
-
-class FormError(ValueError):
-    """A text or a change that the form does not take."""
 
 
 def check_text(text: str) -> None:
     """Raise InvalidSpecErrors for what the parser refuses, FormError if it is no mapping."""
-    root = read_yaml(text, Findings())
+    findings = Findings()
+    root = read_yaml(text, findings)
+    findings.raise_if_any()
     if root.value is not None and not isinstance(root.value, dict):
         raise FormError("the text is not a mapping of keys, such as run: echo hello.")
 
 
 def set_field(text: str, path: str, value: Any) -> str:
-    """Return the YAML mapping `text` with `value` at `path`, as portal.priority; None removes it.
+    """Return the text with `value` at a path such as portal.priority, as `set_entry` does."""
+    return set_entry(text, path.split("."), value)
+
+
+def set_entry(text: str, keys: Keys, value: Any) -> str:
+    """Return the YAML mapping `text` with `value` at `keys`; None removes what is there.
 
     yaml.YAMLError: the text cannot be read. FormError: other values or a comment would be lost.
     """
-    keys, text = path.split("."), text + _end_of_line(text)
-    changed, expected = _changed(text, keys, value), _expected(text, keys, value)
-    if value is not None and not values_equal(changed, expected):
-        # Something unusual: less pretty, but right.
-        changed = set_key(text, path, value)
-    if not values_equal(changed, expected):
-        raise FormError(f"{path} cannot be changed here, since other values depend on it.")
-    if value is not None and _comments(_without_entries(text, keys, value)) - _comments(changed):
-        raise FormError(f"{path} has a comment that would be lost.")
+    if value is None:
+        ways = [
+            lambda whole: without(whole, keys),
+            lambda whole: without(whole, keys, has_blanks=False),
+        ]
+        return _checked(text, keys, lambda before: _without(before, keys), ways)
+    written = value.text if isinstance(value, Source) else in_one_line(value)
+    meant = _meaning(node_at(written, []))
+    # One line is less pretty than a block, but takes the place of any value.
+    ways = [
+        lambda whole: with_value(whole, keys, value),
+        lambda whole: with_value(whole, keys, value, has_blocks=False),
+    ]
+    changed = _checked(text, keys, lambda before: _with(before, keys, meant), ways)
+    if _comments(text) - _comments(changed):
+        raise FormError(f"{_name(keys)} has a comment that would be lost.")
     return changed
 
 
-def _without_entries(text: str, keys: Sequence[str], value: Any) -> str:
-    """Return the text without the entries that a new mapping lacks; their comments go as well."""
-    known = field_of(text, ".".join(keys))
-    if isinstance(known, dict) and isinstance(value, dict):
-        for key in known.keys() - value.keys():
-            text = _changed(text, [*keys, key], None)
-    return text
+def rename_entry(text: str, keys: Keys, name: str) -> str:
+    """Return the text with another name for an entry. YAMLError, FormError: as `set_entry`."""
+    if name == keys[-1]:
+        return text
+    if node_at(text, keys) is None or node_at(text, [*keys[:-1], name]) is not None:
+        raise FormError(f"{keys[-1]} cannot be named {name}.")
+    parent = _meaning(node_at(text, keys[:-1]))
+    content = {(name if key == keys[-1] else key): each for key, each in parent.items()}
+    ways = [lambda whole: renamed(whole, keys, name)]
+    return _checked(text, keys, lambda before: _with(before, keys[:-1], content), ways)
+
+
+def node_at(text: str, keys: Keys) -> Any:
+    """Return the node of what `text` gives at `keys`; None if it gives nothing."""
+    root, places = places_of(text, keys)
+    if len(places) < len(keys):
+        return None
+    return places[-1].node if places else root
+
+
+def field_of(text: str, path: str) -> Any:
+    """Return what `text` gives at `path`, untyped scalars as text; None if it gives nothing."""
+    node = node_at(text, path.split("."))
+    return None if node is None else untyped(node)
+
+
+def untyped(node: yaml.Node) -> Any:
+    """Return the content of a node, with the texts of scalars as they were written."""
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: untyped(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [untyped(each) for each in node.value]
+    return None if is_null(node) else node.value
+
+
+def is_null(node: yaml.Node) -> bool:
+    """Whether a node gives no value."""
+    is_scalar = isinstance(node, yaml.ScalarNode) and not node.style
+    return is_scalar and plain_value(node.value) is None
+
+
+def _checked(
+    text: str, keys: Keys, expect: Callable[[Any], Any], ways: list[Callable[[str], str]]
+) -> str:
+    """Return the text that the first way makes which changes only what `expect` changes."""
+    end = "" if not text or text.endswith("\n") else "\n"
+    # Where only the end of the last line is missing, it may be added.
+    for before in dict.fromkeys((text, text + end)):
+        expected = expect(_meaning(node_at(before, [])))
+        for way in ways:
+            changed = way(text + end)
+            for made in (changed.removesuffix(end), changed):
+                if _means(made, expected):
+                    return made
+    raise FormError(f"{_name(keys)} cannot be changed here, since other values depend on it.")
+
+
+def _means(text: str, expected: Any) -> bool:
+    try:
+        return bool((_meaning(node_at(text, [])) or {}) == expected)
+    except yaml.YAMLError:
+        return False
+
+
+def _meaning(node: Any) -> Any:
+    """Return a node as plain values that are equal where a reader of YAML finds no difference."""
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _meaning(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_meaning(each) for each in node.value]
+    if node is None or is_null(node):
+        return None
+    kind = str if node.style else type(plain_value(node.value))
+    return kind.__name__, node.value
+
+
+def _with(content: Any, keys: Keys, value: Any) -> Any:
+    """Return `content`, as `_meaning` makes it, with `value` at `keys`."""
+    if not keys:
+        return value
+    key = keys[0]
+    if isinstance(key, int):
+        items = list(content) if isinstance(content, list) else []
+        below = items[key] if key < len(items) else None
+        return [*items[:key], _with(below, keys[1:], value), *items[key + 1 :]]
+    entries = content if isinstance(content, dict) else {}
+    return {**entries, key: _with(entries.get(key), keys[1:], value)}
+
+
+def _without(content: Any, keys: Keys) -> Any:
+    """Return `content` without what is at `keys`, nor the collections that it leaves empty."""
+    key: Any = keys[0]
+    has_key = key < len(content) if isinstance(content, list) else key in (content or {})
+    if not has_key or (len(keys) > 1 and not isinstance(content[key], dict | list)):
+        return content or {}
+    below = _without(content[key], keys[1:]) if len(keys) > 1 else None
+    if isinstance(content, list):
+        return [*content[:key], *([below] if below else []), *content[key + 1 :]]
+    if below or (len(keys) > 1 and not content[key]):
+        return {**content, key: below}
+    return {name: each for name, each in content.items() if name != key}
+
+
+def _name(keys: Keys) -> str:
+    return ".".join(map(str, keys))
 
 
 def _comments(text: str) -> Counter[str]:
@@ -74,190 +190,3 @@ def _comments(text: str) -> Counter[str]:
             end = stop
     found.update(_COMMENT.findall(text, end))
     return found
-
-
-def field_of(text: str, path: str) -> Any:
-    """Return what `text` gives at `path`, untyped scalars as text; None if it gives nothing."""
-    node: Any = yaml.compose(text, Loader=YAML_LOADER)
-    for key in path.split("."):
-        pair = found_in(node, key) if isinstance(node, yaml.MappingNode) else None
-        if pair is None:
-            return None
-        node = pair[1]
-    return _content(node)
-
-
-def values_equal(text: str, expected: Any) -> bool:
-    """Whether `text` can be read and means `expected`."""
-    try:
-        return bool((_meaning(text) or {}) == expected)
-    except (yaml.YAMLError, ValueError):
-        return False
-
-
-def _meaning(text: str) -> Any:
-    # A subclass of the safe loader, as its name says in `text_edits`.
-    return yaml.load(text, Loader=YAML_LOADER)  # noqa: S506
-
-
-def _expected(text: str, keys: Sequence[str], value: Any) -> Any:
-    """Return what the changed text must mean."""
-    root = _meaning(text)
-    return _with(root if isinstance(root, dict) else {}, keys, value)
-
-
-def _with(content: dict[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
-    key, below = keys[0], content.get(keys[0])
-    if value is None and (key not in content or (len(keys) > 1 and not isinstance(below, dict))):
-        return content
-    if len(keys) > 1:
-        value = _with(below if isinstance(below, dict) else {}, keys[1:], value)
-        value = value if value or not below else None
-    rest = {name: each for name, each in content.items() if name != key}
-    return rest if value is None else {**rest, key: value}
-
-
-def _content(node: Any) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return {key.value: _content(value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
-        return [_content(each) for each in node.value]
-    is_null = not node.style and plain_value(node.value) is None
-    return None if is_null else node.value
-
-
-def _changed(text: str, keys: Sequence[str], value: Any) -> str:
-    root = yaml.compose(text, Loader=YAML_LOADER)
-    if not isinstance(root, yaml.MappingNode):
-        return text if value is None else text + _end_of_line(text) + _entry(keys, value, 0) + "\n"
-    mapping, depth = root, 0
-    while (
-        depth < len(keys) - 1
-        and (pair := found_in(mapping, keys[depth]))
-        and isinstance(pair[1], yaml.MappingNode)
-        and pair[1].value
-    ):
-        mapping, depth = pair[1], depth + 1
-    pair = found_in(mapping, keys[depth])
-    if value is None:
-        return _without(text, root, keys) if pair and depth == len(keys) - 1 else text
-    if pair is None:
-        return _with_entry(text, mapping, keys[depth:], value)
-    if isinstance(value, dict) and isinstance(pair[1], yaml.MappingNode) and pair[1].value:
-        return _with_mapping(text, keys, [key.value for key, _ in pair[1].value], value)
-    return _with_value(text, mapping, pair, keys[depth + 1 :], value)
-
-
-def _with_mapping(
-    text: str, keys: Sequence[str], known: Sequence[str], value: dict[str, Any]
-) -> str:
-    """Return the text with the entries of a mapping set one by one, so that comments stay."""
-    for key, each in value.items():
-        text = _changed(text, [*keys, key], each)
-    for key in known:
-        text = text if key in value else _changed(text, [*keys, key], None)
-    return text
-
-
-def _with_value(
-    text: str, mapping: yaml.MappingNode, pair: Any, below: Sequence[str], value: Any
-) -> str:
-    name, node = pair
-    start, end = span_of(node, text, name.end_mark.index)
-    if mapping.flow_style:
-        return f"{text[:start]}{_json(below, value)}{text[end:]}"
-    written = _written(below, value, name.start_mark.column)
-    if (
-        start < end
-        and not written.startswith("\n")
-        and text.count("\n", name.end_mark.index, start) == 0
-    ):
-        return f"{text[:start]}{written.lstrip()}{text[end:]}"
-    after = text.index(":", name.end_mark.index) + 1
-    return f"{text[:after]}{written}{text[max(after, end) :]}"
-
-
-def _with_entry(text: str, mapping: yaml.MappingNode, keys: Sequence[str], value: Any) -> str:
-    """Return the text with a new last entry of the mapping."""
-    if mapping.flow_style:
-        start = text.index("{", mapping.start_mark.index) + 1
-        rest = ", " if mapping.value else ""
-        return f"{text[:start]}{keys[0]}: {_json(keys[1:], value)}{rest}{text[start:]}"
-    name, last = mapping.value[-1]
-    _, end = span_of(last, text, name.end_mark.index)
-    end = text.find("\n", max(end, name.end_mark.index))
-    before, after = (text, "") if end < 0 else (text[: end + 1], text[end + 1 :])
-    column = mapping.value[0][0].start_mark.column
-    return f"{before}{_end_of_line(before)}{_entry(keys, value, column)}\n{after}"
-
-
-def _without(text: str, root: yaml.MappingNode, keys: Sequence[str]) -> str:
-    """Return the text without the entry, nor the mappings that it would leave empty."""
-    pairs: list[tuple[yaml.MappingNode, Any]] = []
-    mapping: Any = root
-    for key in keys:
-        pair = found_in(mapping, key)
-        if pair is None:
-            return text
-        pairs.append((mapping, pair))
-        mapping = pair[1]
-    while len(pairs) > 1 and len(pairs[-1][0].value) == 1:
-        pairs.pop()
-    mapping, (name, node) = pairs[-1]
-    _, end = span_of(node, text, name.end_mark.index)
-    end = max(end, name.end_mark.index + 1)
-    if mapping.flow_style:
-        following = text[end:].lstrip()
-        if following.startswith(","):
-            return text[: name.start_mark.index] + following[1:].lstrip()
-        return text[: name.start_mark.index].rstrip().rstrip(",") + text[end:]
-    start = text.rfind("\n", 0, name.start_mark.index) + 1
-    line_end = text.find("\n", end)
-    return text[:start] + ("" if line_end < 0 else text[line_end + 1 :])
-
-
-def _entry(keys: Sequence[str], value: Any, column: int) -> str:
-    return f"{' ' * column}{keys[0]}:{_written(keys[1:], value, column)}"
-
-
-def _written(keys: Sequence[str], value: Any, column: int) -> str:
-    """Return what follows the colon of a key in this column."""
-    if keys:
-        return "\n" + _entry(keys, value, column + _STEP)
-    if isinstance(value, dict) and value:
-        return "".join("\n" + _entry([key], each, column + _STEP) for key, each in value.items())
-    if isinstance(value, str) and "\n" in value and _fits_block(value):
-        end = "" if value.endswith("\n") else "-"
-        deep = " " * (column + _STEP)
-        lines = value.removesuffix("\n").split("\n")
-        return f" |{end}\n" + "\n".join(f"{deep}{line}" if line else "" for line in lines)
-    return " " + scalar(value)
-
-
-def scalar(value: Any) -> str:
-    """Return a value in one line, without quotes where YAML reads it as it is."""
-    if isinstance(value, str) and "\n" not in value:
-        try:
-            plain = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError):
-            plain = None
-        is_plain = plain == value and type(plain_value(value)) is str
-        if is_plain and not value.startswith(("*", "&")) and " #" not in value:
-            return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _fits_block(value: str) -> bool:
-    """Whether a literal block gives the text back unchanged."""
-    is_plain = value.isprintable() or all(c.isprintable() or c in "\n\t" for c in value)
-    return is_plain and value[0] not in " \n\t" and not value.endswith("\n\n")
-
-
-def _json(keys: Sequence[str], value: Any) -> str:
-    for key in reversed(keys):
-        value = {key: value}
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _end_of_line(text: str) -> str:
-    return "" if not text or text.endswith("\n") else "\n"

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.documents import is_several
 from monarch_client.spec.envs import with_envs
+from monarch_client.spec.files import InvalidFileError, text_of_file
 from monarch_client.spec.findings import Findings, SpecCode
 from monarch_client.spec.from_object import read_object
 from monarch_client.spec.from_yaml import read_yaml
@@ -46,17 +47,6 @@ _EXCLUDED_BY: dict[KeyPath, Collection[KeyPath]] = {
 # Mappings that share the names below them: a variable or a path is in one of the two.
 _SHARED = {"envs": "secrets", "file_mounts": "volumes"}
 _SHARED |= {other: key for key, other in _SHARED.items()}
-
-
-class InvalidProjectFileError(InvalidSpecErrors):
-    """A project file has errors; every line of the message names the file and the line."""
-
-    def __init__(self, file: str, errors: list[SpecError]) -> None:
-        super().__init__(errors)
-        self.file = file
-
-    def __str__(self) -> str:
-        return "\n".join(_located(self.file, each) for each in self.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +111,7 @@ NO_DEFAULTS = ProjectDefaults()
 
 
 def project_defaults(folder: Path) -> ProjectDefaults:
-    """Read the project files of a folder. InvalidProjectFileError: one is wrong."""
+    """Read the project files of a folder. InvalidFileError: one is wrong."""
     texts = {name: text for name in PROJECT_FILES if (text := _text(folder, name)) is not None}
     return defaults_of(texts)
 
@@ -129,18 +119,18 @@ def project_defaults(folder: Path) -> ProjectDefaults:
 def _text(folder: Path, name: str) -> str | None:
     """Return the text of a project file; None if there is none."""
     try:
-        return (folder / name).read_text("utf-8", errors="replace")
+        return text_of_file(folder / name, name)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         problem = SpecError("", None, "unreadable", f"It cannot be read: {error.strerror}.")
-        raise InvalidProjectFileError(name, [problem]) from error
+        raise InvalidFileError(name, [problem]) from error
 
 
 def defaults_of(texts: Mapping[str, str]) -> ProjectDefaults:
     """Return the defaults of project files that are given by their names.
 
-    InvalidProjectFileError: one is wrong. A folder with one of them is the default `workdir`.
+    InvalidFileError: one is wrong. A folder with one of them is the default `workdir`.
     """
     layers = [_read(name, texts[name]) for name in PROJECT_FILES if name in texts]
     found: dict[KeyPath, Default] = {}
@@ -176,7 +166,7 @@ def _read(name: str, text: str) -> dict[KeyPath, Default]:
     # It need not be a whole specification: a job may bring its command.
     errors = [each for each in findings.errors if (each.path, each.code) != _NO_RUN]
     if errors:
-        raise InvalidProjectFileError(name, sorted(errors, key=lambda each: each.line or 0))
+        raise InvalidFileError(name, sorted(errors, key=lambda each: each.line or 0))
     flat = _flat(root)
     values = {path: Default(value, name, _line(root, path)) for path, value in flat}
     if setup is not None and ("setup",) not in values:
@@ -262,8 +252,3 @@ def _set(text: str, top: str, used: Mapping[KeyPath, Default], own: Mapping[KeyP
     for name, value in new.items():
         text = set_key(text, f"{top}.{name}", value)
     return text
-
-
-def _located(file: str, error: SpecError) -> str:
-    where = f"{file}:{error.line}" if error.line else file
-    return f"{where}: {error.message}"

@@ -52,7 +52,8 @@ def test_the_form_and_the_text_show_each_other_and_comments_stay(page, editor):
     change(page, "Command", "  python - <<'PY'\nprint(\"# not a comment: {}\")\nPY")
     change(page, "Nodes", "3")
     page.get_by_text("Monarch", exact=True).click()
-    change(page, "Meshes", "trainers: 3")
+    page.get_by_label("New mesh", exact=True).fill("trainers")
+    change(page, "Nodes of the new mesh", "3")
     page.get_by_text("Ready to submit 3 nodes, Monarch job, meshes: trainers 3").wait_for()
     text = editor.text
     assert text.startswith("# mine\nname: a-name  # kept\nrun: ")
@@ -85,24 +86,76 @@ def test_submit_and_plan_wait_until_the_change_of_a_field_is_in_the_text(page, e
 def test_a_value_that_the_form_refuses_is_never_left_out_of_a_submit(page, editor):
     editor.fill("name: a-name\nrun: echo\n")
     page.get_by_text("Ready to submit").wait_for()
-    variables = page.get_by_label("Variables", exact=True)
-    change(page, "Variables", "A: [{[a]: 1}]")
-    expect(variables).to_have_attribute("aria-invalid", "true")
+    page.get_by_text("Array", exact=True).click()
+    page.get_by_label("New name", exact=True).fill("lr")
+    change(page, "Values of the new name", "[{[a]: 1}]")
+    values = page.locator("#f-portal-array-value-0")
+    expect(values).to_have_attribute("aria-invalid", "true")
     editor.type_after("run: echo", " more")
     expect(page.get_by_label("Command", exact=True)).to_have_value("echo more")
-    expect(variables).to_have_value("A: [{[a]: 1}]")
+    expect(values).to_have_value("[{[a]: 1}]")
+    page.get_by_text("Array", exact=True).click()
+    problem = page.locator("#f-portal-array-value-0-problem")
     for button in ("Submit", "Plan"):
         with page.expect_response("**/jobs/edit"):
             page.get_by_role("button", name=button, exact=True).click()
-        expect(variables).to_be_focused()
-        expect(page.locator("#f-envs-problem")).to_contain_text("this value is not valid YAML")
+        expect(values).to_be_focused()
+        expect(problem).to_contain_text("this value is not valid YAML")
         page.get_by_label("Name", exact=True).focus()
     assert not Job.objects.exists()
-    change(page, "Variables", "A: 1")
-    expect(page.locator("#f-envs-problem")).to_have_count(0)
+    change(page, "Values of the new name", "[1, 2]")
+    expect(problem).to_have_count(0)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url(re.compile(r"/rl/arrays/\d+$"))
+    assert Job.objects.count() == 2
+
+
+VARIABLES = """\
+run: x
+envs:
+  LR: 1  # kept
+  TOKEN: null
+  KEY: |
+    one
+    two: 2
+"""
+
+
+def test_variables_are_changed_named_added_and_removed_one_by_one(page, editor):
+    editor.fill(VARIABLES)
+    expect(page.get_by_label("Value of KEY", exact=True)).to_have_value("one\ntwo: 2\n")
+    change(page, "Value of LR", "2")
+    editor.expect(VARIABLES.replace("LR: 1", "LR: 2"))
+    page.get_by_label("Variable TOKEN", exact=True).fill("NAME")
+    page.keyboard.press("Tab")
+    page.keyboard.type("given")
+    page.keyboard.press("Tab")
+    text = VARIABLES.replace("LR: 1", "LR: 2").replace("TOKEN: null", "NAME: given")
+    editor.expect(text)
+    page.get_by_label("New variable", exact=True).fill("NEW")
+    page.keyboard.press("Tab")
+    page.keyboard.type("a: b")
+    page.keyboard.press("Tab")
+    editor.expect(f'{text}  NEW: "a: b"\n')
+    with page.expect_response("**/jobs/edit"):
+        page.get_by_role("button", name="Remove KEY", exact=True).click()
+    expect(page.get_by_label("New variable", exact=True)).to_be_focused()
+    editor.expect(text.partition("  KEY")[0] + '  NEW: "a: b"\n')
+
+
+def test_half_of_a_row_is_never_left_out_of_a_submit(page, editor):
+    editor.fill("run: echo\n")
+    page.get_by_text("Ready to submit").wait_for()
+    value = page.get_by_label("Value of the new variable", exact=True)
+    value.fill("lost?")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("#f-envs-value-0-problem")).to_contain_text(
+        "Complete this row, or empty it."
+    )
+    assert not Job.objects.exists()
+    value.fill("")
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
-    assert Job.objects.get().spec["envs"] == {"A": "1"}
 
 
 def test_a_refused_value_is_discarded_or_written_once_the_text_is_valid_again(page, editor):
@@ -132,7 +185,7 @@ def test_an_uploaded_archive_becomes_the_workdir(page, editor, settings, tmp_pat
     )
     page.get_by_role("button", name="Use as workdir").click()
     page.get_by_text("Ready to submit").wait_for()
-    assert f"workdir: {Upload.objects.get().reference}" in editor.text
+    editor.expect(re.compile(f"workdir: {Upload.objects.get().reference}"))
 
 
 def test_an_upload_fills_the_work_directory_of_a_template(page, settings, tmp_path):
@@ -157,7 +210,7 @@ def test_a_chosen_folder_is_packed_and_uploaded(page, editor, settings, tmp_path
     page.get_by_text("Ready to submit").wait_for()
     upload = Upload.objects.get()
     assert upload.file_count == 2
-    assert f"workdir: {upload.reference}" in editor.text
+    editor.expect(re.compile(f"workdir: {upload.reference}"))
 
 
 @pytest.mark.feature("S2.8")

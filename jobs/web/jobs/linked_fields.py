@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from jobs.web.jobs.form_entries import with_row
 from monarch_client.spec.form_edits import field_of, set_field
 from monarch_client.spec.locations import git_source
 
@@ -20,8 +22,15 @@ def set_linked_field(text: str, path: str, value: Any) -> str:
     elif path.startswith(f"{_WORKDIR}.") and (found := _repository(field_of(text, _WORKDIR))):
         text = set_field(text, _WORKDIR, found)
     text = set_field(text, path, value)
-    if path == _NODES:
-        return _with_mesh_of(text, value)
+    return _with_mesh_of(text, value) if path == _NODES else text
+
+
+def set_linked_row(text: str, path: str, change: Mapping[str, str]) -> str:
+    """Return the text with one row of a field changed, and the number of nodes that it makes.
+
+    yaml.YAMLError, FormError: as `form_edits.set_field`.
+    """
+    text = with_row(text, path, change)
     return _with_nodes_of_meshes(text) if path == _MESHES else text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -16,16 +16,17 @@ from jobs.models import Project
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.readers.default_values import usual_values
 from jobs.web.base.access import signed_in
-from jobs.web.jobs.linked_fields import linked_value, set_linked_field
+from jobs.web.jobs.form_entries import ROWS, Row, rows_of
+from jobs.web.jobs.linked_fields import linked_value, set_linked_field, set_linked_row
 from jobs.web.jobs.project_fill import filled_from, has_project_files
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.spec import json_schema
 from monarch_client.spec.documents import is_several
-from monarch_client.spec.findings import Findings, SpecCode
-from monarch_client.spec.form_edits import FormError, check_text
-from monarch_client.spec.from_yaml import MOST_BYTES, read_yaml
-from monarch_client.spec.nodes import content_of
-from monarch_client.spec.project_files import InvalidProjectFileError
+from monarch_client.spec.files import InvalidFileError
+from monarch_client.spec.findings import SpecCode
+from monarch_client.spec.form_edits import check_text
+from monarch_client.spec.from_yaml import MOST_BYTES
+from monarch_client.spec.places import FormError
 
 # Group, then path and label of each field, in the order of the form.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
@@ -54,14 +55,30 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Array", (("portal.array", "Values"), ("portal.max_parallel", "Jobs at once"))),
 )  # fmt: skip
 _SCRIPTS = {"run", "setup"}
-# The form shows these as text where the schema accepts several types.
-_LINES = {"envs", "portal.meshes", "portal.array"}
-_LISTS = {"portal.depends_on"}
+
+
+@dataclass(frozen=True, slots=True)
+class RowWords:
+    """The labels of a row's name and value. `empty`: what a missing value means, if it may be."""
+
+    name: str
+    value: str
+    empty: str = ""
+    example: str = ""
+
+
+_ROW_WORDS = {
+    "envs": RowWords("Variable", "Value", "given when the job is submitted"),
+    "secrets": RowWords("Secret variable", "Secret", "the secret of this name"),
+    "portal.meshes": RowWords("Mesh", "Nodes"),
+    "portal.array": RowWords("Name", "Values", example="such as [1, 2]"),
+    "portal.depends_on": RowWords("", "Job", example="name or number"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class SpecField:
-    """One field. `kind`: text, script, lines, list, secrets, whole, number or flag."""
+    """One field. `kind`: text, script, rows, whole, number or flag."""
 
     path: str
     label: str
@@ -69,6 +86,11 @@ class SpecField:
     about: str
     placeholder: str
     attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> RowWords | None:
+        """The labels of its rows; None if it has none."""
+        return _ROW_WORDS.get(self.path)
 
     @property
     def slug(self) -> str:
@@ -103,14 +125,14 @@ def spec_fields_in(project: Project) -> list[tuple[str, list[SpecField]]]:
 def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """Return the text with the field at `path` set, and the values of all fields.
 
-    Without `path` only the values; with the text of a folder's project files, what they give in
-    place of the text. `problem`: why the form is off, or does not take the value.
+    A field with rows takes the change of one: see `form_entries`. Without `path` only the values;
+    with the text of a folder's project files, what they give in place of the text. `problem`: why
+    the form is off, or does not take the value.
     """
     require(actor, Verb.SUBMIT_JOB, project_for(actor, slug))
     source = request.POST.get("source", "").replace("\r\n", "\n")
     known = {each.path: each for each in _all_fields()}
     chosen = known.get(request.POST.get("path", ""))
-    value = request.POST.get("value", "")
     if any(len(text) > MOST_BYTES for text in request.POST.values()):
         return JsonResponse({"problem": "The text is too long for the form."})
     if is_several(source):
@@ -120,9 +142,9 @@ def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
             source = filled_from(request.POST, source)
         check_text(source)
         if chosen is not None:
-            source = set_linked_field(source, chosen.path, _typed(chosen, value))
+            source = _changed(source, chosen, request.POST)
             check_text(source)
-        values = {path: _shown(linked_value(source, path)) for path in known}
+        values = {path: _value_of(source, path) for path in known}
     except FormError as error:
         return JsonResponse({"problem": f"Edit the text instead: {error}"})
     except InvalidSpecErrors as error:
@@ -132,8 +154,21 @@ def edit_spec(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     return JsonResponse({"source": source, "values": values})
 
 
+def _changed(source: str, chosen: SpecField, posted: Mapping[str, str]) -> str:
+    change = {
+        key: posted[key].replace("\r\n", "\n") for key in ("row", "name", "value") if key in posted
+    }
+    if chosen.path in ROWS:
+        return set_linked_row(source, chosen.path, change)
+    return set_linked_field(source, chosen.path, _typed(chosen, change.get("value", "")))
+
+
+def _value_of(source: str, path: str) -> str | list[Row]:
+    return rows_of(source, path) if path in ROWS else _shown(linked_value(source, path))
+
+
 def _problem_of(error: InvalidSpecErrors) -> str:
-    if isinstance(error, InvalidProjectFileError):
+    if isinstance(error, InvalidFileError):
         return str(error)
     first = error.errors[-1]
     if first.code == SpecCode.YAML_SYNTAX.value:
@@ -152,12 +187,8 @@ def _field(schema: dict[str, Any], path: str, label: str) -> SpecField:
     kind, attributes = "text", {}
     if path in _SCRIPTS:
         kind = "script"
-    elif path in _LINES:
-        kind = "lines"
-    elif path == "secrets":
-        kind = "secrets"
-    elif path in _LISTS:
-        kind = "list"
+    elif path in ROWS:
+        kind = "rows"
     elif "boolean" in types:
         kind = "flag"
     elif types & {"integer", "number"}:
@@ -172,7 +203,7 @@ def _placeholder(kind: str, found: dict[str, Any]) -> str:
     if default := _shown(found.get("default")):
         return default
     example = _shown(next(iter(found.get("examples", ())), None))
-    is_marked = example and kind in {"text", "list", "whole", "number"}
+    is_marked = example and kind in {"text", "whole", "number"}
     return f"such as {example}" if is_marked else example
 
 
@@ -189,7 +220,6 @@ def _schema_at(schema: dict[str, Any], path: str) -> dict[str, Any]:
 
 def _typed(chosen: SpecField, text: str) -> Any:
     """Return the value that the text of a field means; text that does not fit stays text."""
-    text = text.replace("\r\n", "\n")
     if not text.strip():
         return None
     return _READERS[chosen.kind](text)
@@ -202,47 +232,10 @@ def _number(text: str) -> Any:
         return text.strip()
 
 
-def _listed(text: str) -> list[Any]:
-    return [_word(each.strip()) for each in text.split(",") if each.strip()]
-
-
-def _secrets(text: str) -> Any:
-    """Return names as a list, or lines `VARIABLE: NAME` as a mapping; without a name, null."""
-    if ":" not in text:
-        return _listed(text.replace("\n", ","))
-    return {
-        variable: None if name in ("", "null") else name
-        for variable, name in _mapping(text).items()
-    }
-
-
-def _mapping(text: str) -> dict[str, Any]:
-    """Return the lines `NAME: value` as a mapping."""
-    pairs = (line.partition(":") for line in text.split("\n"))
-    return {name.strip(): _word(value.strip()) for name, _, value in pairs if name.strip()}
-
-
-def _word(text: str) -> Any:
-    """Return a whole number, a list or quoted text as YAML reads it; anything else is text."""
-    is_data = text.startswith(("[", '"', "'")) or (text.isascii() and text.isdecimal())
-    if not is_data:
-        return text
-    try:
-        node = read_yaml(text, Findings())
-    except InvalidSpecErrors as error:
-        raise FormError("this value is not valid YAML.") from error
-    if node.size > len(text):
-        raise FormError("aliases in a value are not read.")
-    return content_of(node)
-
-
 _READERS: dict[str, Callable[[str], Any]] = {
     "flag": lambda text: True if text == "true" else None,
     "whole": _number,
     "number": _number,
-    "list": _listed,
-    "secrets": _secrets,
-    "lines": _mapping,
     "script": lambda text: text,
     "text": lambda text: text.strip(),
 }

@@ -64,7 +64,7 @@ def defaults_for_program(folder: Path) -> ProjectDefaults:
     """Return the defaults of a folder's project files for a job whose program runs here.
 
     They lack `run`, since the program is the driver, and a local `workdir`, which is not uploaded.
-    InvalidProjectFileError: a file is wrong.
+    InvalidFileError: a file is wrong.
     """
     defaults = project_defaults(folder)
     workdir = defaults.values.get(("workdir",))

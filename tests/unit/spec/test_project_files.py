@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from monarch_client.spec import JobSpec
+from monarch_client.spec.files import InvalidFileError
 from monarch_client.spec.project_files import (
-    InvalidProjectFileError,
     defaults_of,
     project_defaults,
 )
@@ -144,7 +144,7 @@ def test_a_long_line_in_pyproject_is_read_at_once():
 
 def test_what_is_wrong_is_refused_with_file_line_and_nearest_key():
     def is_refused(name: str, text: str, said: str) -> None:
-        with pytest.raises(InvalidProjectFileError) as caught:
+        with pytest.raises(InvalidFileError) as caught:
             defaults_of({name: text})
         assert caught.value.message.startswith(f"{name}:{said}")
 

@@ -105,11 +105,6 @@ def test_the_form_writes_fields_into_the_text_and_reads_them_back(member):
     assert answer["values"]["portal.priority"] == "80"
     assert answer["values"]["run"] == "x"
     for path, value, written in (
-        ("envs", "A: 1\nB: x: y", 'envs:\n  A: 1\n  B: "x: y"\n'),
-        ("portal.array", 'lr: ["1e-4", "3e-4"]', 'portal:\n  array:\n    lr: ["1e-4", "3e-4"]\n'),
-        ("portal.depends_on", "7, train", 'portal:\n  depends_on: [7, "train"]\n'),
-        ("secrets", "A, B", 'secrets: ["A", "B"]\n'),
-        ("secrets", "A: X\nB: null", "secrets:\n  A: X\n  B: null\n"),
         ("resources.use_spot", "true", "resources:\n  use_spot: true\n"),
         ("num_nodes", "many", "num_nodes: many\n"),
         ("workdir.url", "https://x.org/a.git", "workdir:\n  url: https://x.org/a.git\n"),
@@ -121,20 +116,93 @@ def test_the_form_writes_fields_into_the_text_and_reads_them_back(member):
     assert "valid YAML" in edited(member, "run: [", path="name", value="x")["problem"]
 
 
+VARIABLES = """\
+envs:
+  LR: 1
+  TOKEN: null
+  KEY: |
+    one
+    two: 2
+  LIST: '[1, 2]'
+  QUOTED: '"quoted"'
+  BLANKS: ' x '
+run: x
+"""
+
+
+def test_a_changed_variable_leaves_the_others_as_they_were_written(member):
+    answer = edited(member, VARIABLES, path="envs", row="LR", value="2")
+    assert answer["source"] == VARIABLES.replace("LR: 1", "LR: 2")
+    assert answer["values"]["envs"] == [
+        ["LR", "2"],
+        ["TOKEN", None],
+        ["KEY", "one\ntwo: 2\n"],
+        ["LIST", "[1, 2]"],
+        ["QUOTED", '"quoted"'],
+        ["BLANKS", " x "],
+    ]
+    for change, was, becomes in (
+        ({"row": "KEY", "name": "PEM"}, "KEY", "PEM"),
+        ({"row": "BLANKS", "value": "x"}, "' x '", "x"),
+        ({"row": "TOKEN", "value": "null"}, "TOKEN: null", 'TOKEN: "null"'),
+        ({"row": "QUOTED"}, "  QUOTED: '\"quoted\"'\n", ""),
+        ({"name": "NEW", "value": "a\r\nb"}, "run", "  NEW: |-\n    a\n    b\nrun"),
+    ):
+        text = edited(member, VARIABLES, path="envs", **change)["source"]
+        assert text == VARIABLES.replace(was, becomes, 1)
+    taken = edited(member, VARIABLES, path="envs", name="LR", value="3")
+    assert taken["problem"] == "Edit the text instead: LR is there already."
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "written"),
+    [
+        (
+            "portal.array",
+            [{"name": "lr", "value": '["1e-4", 1.10]'}, {"name": "seed", "value": "[1, 2]"}],
+            'portal:\n  array:\n    lr: ["1e-4", 1.10]\n    seed: [1, 2]\n',
+        ),
+        (
+            "portal.depends_on",
+            [{"value": "7"}, {"value": "{job: warm, after: end}"}, {"row": "0", "value": "train"}],
+            "portal:\n  depends_on:\n    - train\n    - {job: warm, after: end}\n",
+        ),
+        ("secrets", [{"name": "A"}, {"name": "B", "value": ""}], "secrets:\n  - A\n  - B\n"),
+        (
+            "secrets",
+            [{"name": "A"}, {"name": "B"}, {"row": "B", "value": "X"}, {"row": "A", "name": "C"}],
+            "secrets:\n  C: null\n  B: X\n",
+        ),
+    ],
+)
+def test_rows_are_written_one_by_one_and_the_last_one_takes_the_key(member, path, changes, written):
+    text = "run: x\n"
+    for change in changes:
+        text = edited(member, text, path=path, **change)["source"]
+    assert text == f"run: x\n{written}"
+    for row, (name, _) in reversed([*enumerate(edited(member, text)["values"][path])]):
+        text = edited(member, text, path=path, row=name or row)["source"]
+    assert text == "run: x\n"
+
+
 def test_the_first_example_stays_valid_when_its_nodes_and_meshes_are_set(project, member):
-    for path, value in (("num_nodes", "1"), ("num_nodes", "3"), ("portal.meshes", "a: 2\nb: 1")):
-        text = edited(member, EXAMPLES[0].source, path=path, value=value)["source"]
+    texts = [edited(member, EXAMPLES[0].source, path="num_nodes", value=each) for each in "13"]
+    texts += [edited(member, EXAMPLES[0].source, path="portal.meshes", name="a", value="2")]
+    for text in (each["source"] for each in texts):
         assert check_spec(make_actor(project), project, text).spec.run
 
 
 def test_nodes_and_meshes_are_kept_equal_by_the_form(project, member):
     text = "run: x\nnum_nodes: 2\nportal:\n  meshes: {trainers: 2}  # of them\n"
     fewer = edited(member, text, path="num_nodes", value="1")
-    assert (fewer["values"]["num_nodes"], fewer["values"]["portal.meshes"]) == ("1", "trainers: 1")
+    assert (fewer["values"]["num_nodes"], fewer["values"]["portal.meshes"]) == (
+        "1",
+        [["trainers", "1"]],
+    )
     assert "# of them" in fewer["source"]
-    more = edited(member, text, path="portal.meshes", value="trainers: 2\nothers: 3")
+    more = edited(member, text, path="portal.meshes", name="others", value="3")
     assert more["values"]["num_nodes"] == "5"
-    plain = edited(member, text, path="portal.meshes", value="")["source"]
+    plain = edited(member, text, path="portal.meshes", row="trainers")["source"]
     assert plain == "run: x\nnum_nodes: 2\n"
     for source in (fewer["source"], more["source"], plain):
         assert check_spec(make_actor(project), project, source).spec.run
@@ -187,11 +255,14 @@ def test_the_form_says_why_it_does_not_take_a_text_or_a_value(member):
         ("envs: {[a]: 1}\n", {}, "Keys must be plain words"),
         ("just text", {"path": "name", "value": "x"}, "not a mapping"),
         ("run: a\n---\nrun: b\n", {}, "The form edits single jobs"),
-        ("run: x\n", {"path": "envs", "value": "A: [{[a]: 1}]"}, "not valid YAML"),
+        (
+            "run: x\n",
+            {"path": "portal.array", "name": "a", "value": "[{[a]: 1}]"},
+            "not valid YAML",
+        ),
+        ("envs: {A: 1, A: 2}\n", {}, "envs.A is given twice"),
     ):
         assert problem in edited(member, source, **change)["problem"]
-    dates = edited(member, "run: x\n", path="envs", value="A: [2020-01-01]")
-    assert dates["source"] == 'run: x\nenvs:\n  A: ["2020-01-01"]\n'
 
 
 @pytest.mark.feature("S2.1")

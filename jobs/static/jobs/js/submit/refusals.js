@@ -1,13 +1,15 @@
 // Fields of the form whose value could not be written into the text: marked, with the reason below.
-// `textOf` returns what the text has for a field, which comes back with "Discard".
-export function bindRefusals(fields, textOf) {
+// `restore` brings back what the text has for a field, for "Discard".
+export function bindRefusals(restore) {
   const refused = new Map();
+
+  const aboutOf = (field) => field.dataset.about ?? `${field.id}-about`;
 
   function clear(field) {
     refused.get(field)?.remove();
     if (!refused.delete(field)) return;
     field.removeAttribute("aria-invalid");
-    field.setAttribute("aria-describedby", `${field.id}-about`);
+    field.setAttribute("aria-describedby", aboutOf(field));
   }
 
   function messageOf(field, problem) {
@@ -18,7 +20,7 @@ export function bindRefusals(fields, textOf) {
     Object.assign(discard, { type: "button", className: "button small quiet", textContent: "Discard" });
     discard.addEventListener("click", () => {
       clear(field);
-      field.value = textOf(field);
+      restore(field);
       field.focus();
     });
     message.append(" ", discard);
@@ -32,14 +34,15 @@ export function bindRefusals(fields, textOf) {
     mark(field, problem) {
       clear(field);
       const message = messageOf(field, problem);
-      field.after(message);
+      (field.closest(".entry-row")?.lastElementChild ?? field).after(message);
       refused.set(field, message);
       field.setAttribute("aria-invalid", "true");
-      field.setAttribute("aria-describedby", `${message.id} ${field.id}-about`);
+      field.setAttribute("aria-describedby", `${message.id} ${aboutOf(field)}`);
     },
     // Whether there is one. It is shown also in a group that is closed.
     focusFirst() {
-      const first = fields.find((each) => refused.has(each));
+      const follows = (one, other) => (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
+      const [first] = [...refused.keys()].sort(follows);
       if (!first) return false;
       first.closest("details").open = true;
       first.focus();

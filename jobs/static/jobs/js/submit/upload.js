@@ -7,7 +7,7 @@ const MOST_BYTES = 256 * 1024;
 // The upload of the submit page. `change` sends a change of the form to the server, which writes the
 // text; `form` submits that.
 export function bindEditorUpload(field, editor, change, form) {
-  const use = (reference) => editor.change(withWorkdir(editor.area.value, reference));
+  const use = (value) => change({ path: "workdir", value });
 
   async function fill(names, values) {
     const before = editor.area.value;
@@ -19,7 +19,7 @@ export function bindEditorUpload(field, editor, change, form) {
   bindUpload(field, use, fill);
 }
 
-// `use` takes the reference of what was uploaded; `fill`, if any, its project files too.
+// `use` takes the reference of what was uploaded, and may return why it did not; `fill`, if any, its project files too.
 export function bindUpload(field, use, fill) {
   const archive = field.querySelector("#archive");
   const folder = field.querySelector("#folder");
@@ -48,7 +48,9 @@ export function bindUpload(field, use, fill) {
   function offer(reference, own) {
     const code = document.createElement("code");
     code.textContent = reference;
-    state.replaceChildren("Stored as ", code, " ", button("Use as workdir", () => use(reference)));
+    const problem = document.createElement("span");
+    const take = button("Use as workdir", async () => (problem.textContent = (await use(reference)) ?? ""));
+    state.replaceChildren("Stored as ", code, " ", take, " ", problem);
     const names = Object.keys(own).join(" and ");
     if (names && fill)
       state.append(" ", button(`Fill the form from ${names}`, () => fill(names, { workdir: reference, ...own })));
@@ -87,20 +89,21 @@ export function bindUpload(field, use, fill) {
   });
 }
 
+async function textOf(path, file) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+  } catch {
+    throw new Error(`${path} is not UTF-8. Save the file as UTF-8.`);
+  }
+}
+
 // The files in which a folder describes its job; pyproject.toml only with a table for it.
 async function projectFiles(files) {
   const found = {};
   for (const [path, file] of files) {
     if (!["portal.yaml", "pyproject.toml"].includes(path) || file.size > MOST_BYTES) continue;
-    const text = await file.text();
+    const text = await textOf(path, file);
     if (path === "portal.yaml" || /^\s*\[tool\.mportal[\].]/m.test(text)) found[path] = text;
   }
   return found;
-}
-
-function withWorkdir(yaml, reference) {
-  const line = `workdir: ${reference}`;
-  if (/^workdir:.*$/m.test(yaml)) return yaml.replace(/^workdir:.*$/m, line);
-  if (/^num_nodes:.*$/m.test(yaml)) return yaml.replace(/^(num_nodes:.*)$/m, `$1\n${line}`);
-  return `${line}\n${yaml}`;
 }
