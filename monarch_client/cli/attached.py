@@ -13,6 +13,7 @@ import yaml
 from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE, exit_code_of
 from monarch_client.cli.local_program import LocalProgram
 from monarch_client.cli.progress import Progress
+from monarch_client.cli.spec_text import text_from
 from monarch_client.cli.submission import Submission, given
 from monarch_client.cli.submit import meshes_of
 from monarch_client.cli.terminal import complain, say, tell
@@ -63,10 +64,10 @@ def run_with_workers(
     """Submit a job of workers, run a program attached to it, and end it; return the exit code."""
     is_kept, envs, name = (options.pop(key) for key in ("keep", "envs", "name"))
     source = options.pop("source")
+    submission = Submission(session, _document(source, **options), *_place_of(source))
     workers = _Workers(session, is_kept=is_kept)
     with process_end.ending(workers.end):
         try:
-            submission = Submission(session, _document(source, **options), *_place_of(source))
             workers.start(*submission.prepared(project, name=name, envs=envs, hold=False))
         except InvalidSpecErrors as error:
             submission.complain(error.errors)
@@ -77,8 +78,7 @@ def run_with_workers(
 def _document(source: str | None, *, idle_minutes: int, **options: Any) -> Document:
     """Return the specification of a job without a driver, whose workers wait for programs."""
     if source is not None:
-        with click.open_file(source, encoding="utf-8", errors="replace") as file:
-            documents = documents_in(file.read())
+        documents = documents_in(text_from(source))
         if len(documents) > 1:
             raise click.BadParameter(
                 f"{source} describes {len(documents)} jobs, and this starts one: keep one of them.",

@@ -18,7 +18,7 @@ from monarch_client.cli.job_actions import each_of
 from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, local_time, output_options
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.spec_text import excerpt
+from monarch_client.cli.spec_text import excerpt, text_from
 from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.cli.verb_group import VerbGroup
@@ -249,8 +249,7 @@ def _with_file(
         several_documents,
     )
 
-    with click.open_file(file, encoding="utf-8", errors="replace") as source:
-        text = source.read()
+    text = text_from(file)
     base = Path.cwd() if file == "-" else Path(file).parent
     with _explaining(text, file):
         if (several := several_documents(text, OF_A_SCHEDULE)) is not None:

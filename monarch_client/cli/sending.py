@@ -16,6 +16,7 @@ from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.jobs import COLUMNS
 from monarch_client.cli.own_values import COMMAND_LINE, command_words
 from monarch_client.cli.plans import show_plans
+from monarch_client.cli.spec_text import text_from
 from monarch_client.cli.submission import Submission, given, show_held
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import InvalidSpecErrors
@@ -107,8 +108,7 @@ def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator
     base = Path.cwd() if source == "-" else Path(source).parent
     documents = [Document("")]
     if Path(source).name != PYPROJECT:
-        with click.open_file(source, encoding="utf-8", errors="replace") as file:
-            documents = documents_in(file.read())
+        documents = documents_in(text_from(source))
     defaults = project_defaults(base)
     for document in documents:
         yield Submission(session, document, source, base, is_verbose=is_verbose, defaults=defaults)

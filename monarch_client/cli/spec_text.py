@@ -1,13 +1,23 @@
-"""Show the errors in a specification under the lines of its text."""
+"""Read the text of a specification, and show the errors in it under its lines."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
+from monarch_client.spec.files import text_in
+
 if TYPE_CHECKING:
     from monarch_client.errors import SpecError
 
 _SHOWN_AROUND = 1
+
+
+def text_from(source: str) -> str:
+    """Return the text of a file, or for - that of standard input. InvalidFileError."""
+    with click.open_file(source, "rb") as file:
+        return text_in(file.read(), "standard input" if source == "-" else source)
 
 
 def excerpt(text: str, error: SpecError, name: str) -> str:
@@ -19,7 +29,7 @@ def excerpt(text: str, error: SpecError, name: str) -> str:
     parts = [f"{where}: {error.message}"]
     if error.suggestion and error.suggestion not in error.message:
         parts.append(f"  Did you mean {error.suggestion}?")
-    parts += _lines_around(text.splitlines(), error)
+    parts += _lines_around(text.split("\n"), error)
     return "\n".join(parts)
 
 

@@ -14,12 +14,13 @@ from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.options import SPEC_FILE, project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.spec_text import excerpt
+from monarch_client.cli.spec_text import excerpt, text_from
 from monarch_client.cli.submit import job_options
 from monarch_client.cli.tables import print_table
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.cli.verb_group import VerbGroup
 from monarch_client.errors import InvalidSpecErrors
+from monarch_client.spec.files import text_of_file
 
 if TYPE_CHECKING:
     from monarch_client.wire.templates import Template, TemplateDetail
@@ -54,7 +55,7 @@ def _values(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> di
             raise click.BadParameter(f"{text} is not NAME=VALUE, such as nodes=4.")
         if value.startswith("@"):
             try:
-                value = Path(value[1:]).read_text(encoding="utf-8")
+                value = text_of_file(Path(value[1:]))
             except OSError as error:
                 raise click.BadParameter(f"{value[1:]}: {error.strerror}") from error
         values[name] = value
@@ -152,8 +153,7 @@ def template_save(
     """Save FILE as the next version of the template that its header names; - is standard input."""
     from monarch_client.spec.templates import JobTemplate  # noqa: PLC0415 - 50 ms
 
-    with click.open_file(file, encoding="utf-8", errors="replace") as source:
-        text = source.read()
+    text = text_from(file)
     slug = None if for_all else session.project(project)
     try:
         name = JobTemplate.parse(text).name

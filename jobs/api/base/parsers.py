@@ -11,6 +11,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, JSONParser
 
 from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
+from monarch_client.spec.files import line_of_byte
 
 
 def _bounded(stream: IO[Any]) -> bytes:
@@ -48,10 +49,12 @@ class YamlTextParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, str]:
         """Return what the JSON `{"spec": text}` would be; ParseError when it is not UTF-8."""
+        body = _bounded(stream)
         try:
-            return {"spec": _bounded(stream).decode()}
+            return {"spec": body.decode()}
         except UnicodeDecodeError as error:
-            raise ParseError(f"The body is not UTF-8 (byte {error.start}).") from None
+            line = line_of_byte(body, error.start)
+            raise ParseError(f"Line {line} of the body is not UTF-8.") from None
 
 
 class OldYamlTextParser(YamlTextParser):

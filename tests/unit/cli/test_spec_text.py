@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from monarch_client.cli.spec_text import excerpt
+from monarch_client.cli.spec_text import excerpt, text_from
 from monarch_client.errors import SpecError
+from tests.each_case import check_each
 
 BLOCK = """\
 # who
@@ -46,3 +47,36 @@ def test_a_key_that_is_not_in_its_line_marks_the_whole_line():
 def test_an_error_without_a_line_is_one_sentence(line):
     text = excerpt(BLOCK, SpecError("run", line, "missing", "There is no run."), "f")
     assert text.endswith("run: There is no run.")
+
+
+def test_text_that_is_not_utf8_is_refused_with_its_line_by_every_command(
+    mportal, portal, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    content = "# a\nname: caf\xe9\nrun: x\n".encode("latin-1")
+    for name in ("job.yaml", "portal.yaml"):
+        (tmp_path / name).write_bytes(content)
+    commands = (
+        ("submit", "job.yaml"),
+        ("submit",),
+        ("plan", "job.yaml"),
+        ("dev", "--file", "job.yaml", "true"),
+        ("run", "true"),
+        ("schedule", "add", "a", "job.yaml", "--cron", "@daily"),
+        ("template", "save", "job.yaml"),
+        ("template", "run", "a", "-P", "a=@job.yaml"),
+    )
+
+    def check(*words: str) -> None:
+        result = mportal(*words)
+        assert "yaml:2: byte 0xe9 is not UTF-8. Save the file as UTF-8." in result.stderr
+        assert result.exit_code == 2, result.exception
+
+    check_each(commands, check)
+    assert not portal.requests
+
+
+def test_a_byte_order_mark_and_line_ends_of_windows_are_no_part_of_a_text(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_bytes(b"\xef\xbb\xbfrun: x\r\n")
+    assert text_from(str(file)) == "run: x\n"
