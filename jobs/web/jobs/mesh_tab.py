@@ -159,7 +159,9 @@ def _summary(found: Mesh) -> str:
         ("proc", len(procs) + sum(host.left_out for host in found.hosts)),
         ("actor", len(actors) + sum(proc.left_out for proc in procs)),
     )
-    parts = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts]
+    # Of a driver that ended soon, the hosts alone are known.
+    known = [(word, count) for word, count in counts if count or word == "host"]
+    parts = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in known]
     nodes: list[MeshHost | MeshProc | MeshActor] = [*found.hosts, *procs, *actors]
     states = [node.told for node in nodes]
     trouble = ", ".join(f"{states.count(bad)} {bad}" for bad in _UNHEALTHY if bad in states)

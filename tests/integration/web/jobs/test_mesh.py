@@ -67,6 +67,14 @@ def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) 
     assert not opening_of(html, "host<h1>", "other<p2>").endswith("open>")
 
 
+def test_of_a_driver_that_ended_soon_the_hosts_alone_are_counted(viewer, attempt) -> None:
+    tell(attempt, *(host(rank, procs=[], state="ended", why="It was short.") for rank in (0, 1)))
+    Attempt.objects.update(ended_at=clock.now())
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/nodes?show=mesh")
+    assert "2 hosts: no failure had been reported" in page
+    assert "It was short." in page
+
+
 def test_the_failure_of_an_actor_is_shown_as_text(viewer, attempt) -> None:
     bad = actor(state="failed", why="ValueError: <script>alert(1)</script>")
     tell(attempt, host(0, procs=[proc(state="poisoned", actors=[bad])]))
