@@ -80,7 +80,9 @@ def test_machines_of_an_ended_job_are_ending_and_cannot_be_terminated_again(
 ):
     FakeBackend(tmp_path / "fake").set_capacity(4)
     now = timezone.now()
-    attempt = make_attempt(make_job(project, status=JobStatus.RUNNING), ended_at=now)
+    # The cluster is released with the last change of the job's status, shortly after its end.
+    status = JobStatus.SUCCEEDED if is_requested else JobStatus.RUNNING
+    attempt = make_attempt(make_job(project, status=status), ended_at=now)
     Cluster.objects.filter(pk=attempt.cluster_id).update(
         backend_name="fake",
         status=ClusterStatus.UP,
