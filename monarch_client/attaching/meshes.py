@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import monarch.actor
 from monarch.actor import HostMesh, attach, attach_to_workers
@@ -70,9 +71,13 @@ def meshes_of(
 
 
 class SharedHostMesh(HostMesh):  # type: ignore[misc]  # monarch has no types
-    """A HostMesh whose workers serve other programs too: no call of this one ends them."""
+    """A HostMesh whose workers serve other programs too: no call of this one ends them.
+
+    `end_workers`: what `shutdown` does after a stop, where this program has requested the workers.
+    """
 
     _owner = ""
+    end_workers: Callable[[], object] | None = None
     _is_slice = False
     # Those of its slices as well.
     spawned: SpawnedProcs
@@ -104,18 +109,23 @@ class SharedHostMesh(HostMesh):  # type: ignore[misc]  # monarch has no types
         Procs that Monarch stops with their host mesh stay listed there, as if they had died.
         """
         if not self._is_slice:
-            # In a running event loop Monarch's own waits would warn.
-            ending = threading.Thread(target=self.spawned.end)
-            ending.start()
-            ending.join()
+            _wait_apart(self.spawned.end)
         return super().stop()
 
-    def shutdown(self) -> NoReturn:
-        """Refuse: only the workers' owner ends them."""
-        raise SharedWorkersError(
-            f"shutdown() would end the workers of {self._owner} for every program. "
-            "Use stop(): it ends the processes of this program."
-        )
+    def shutdown(self) -> Any:
+        """Stop the mesh and end its workers, at once. SharedWorkersError: they are those of others.
+
+        A slice has no workers of its own.
+        """
+        if self.end_workers is None or self._is_slice:
+            raise SharedWorkersError(
+                f"shutdown() would end the workers of {self._owner} for every program. "
+                "Use stop(): it ends the processes of this program."
+            )
+        stopping = self.stop()
+        _wait_apart(partial(stopping.get, timeout=STOP_S))
+        self.end_workers()
+        return stopping
 
     async def __aexit__(self, *_error: object) -> None:
         await self.stop()
@@ -123,7 +133,15 @@ class SharedHostMesh(HostMesh):  # type: ignore[misc]  # monarch has no types
     def with_python_executable(self, python_executable: str) -> Self:
         """Return a mesh that uses this interpreter; its workers are shared as well."""
         mesh = super().with_python_executable(python_executable)
-        return self.of(mesh, self._owner, self.spawned)
+        shared = self.of(mesh, self._owner, self.spawned)
+        shared.end_workers, shared._is_slice = self.end_workers, self._is_slice
+        return shared
+
+
+def _wait_apart(wait: Callable[[], object]) -> None:
+    """Call what waits for Monarch in a thread: in a running event loop its own waits warn."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(wait).result()
 
 
 def stop(meshes: Mapping[str, Any]) -> None:

@@ -84,11 +84,12 @@ def run_program(tmp_path: Path, portal: PortalProcess) -> Iterator[RunProgram]:
     network.close()
 
 
+@pytest.mark.parametrize("end", ["job.kill()", "host_mesh.shutdown().get()"])
 def test_a_program_gets_machines_drives_them_and_gives_them_back(
-    portal: PortalProcess, run_program: RunProgram
+    portal: PortalProcess, run_program: RunProgram, end: str
 ) -> None:
     # The workers' own addresses are those of another loopback.
-    steps, ranks, name = run_program(PROGRAM)
+    steps, ranks, name = run_program(PROGRAM.replace("job.kill()", end))
     assert steps == str(["Training step on cpu with batch_size=32"] * 2)
     assert ranks == "[0, 1]"
     assert eventually(lambda: newest(portal, name)["status"] == "CANCELLED", timeout_s=60)

@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from monarch_client.attaching import meshes
@@ -119,6 +120,8 @@ class PortalWorkers:
         self._client: PortalClient | None = None
         self._job: Job | None = None
         self._connection: Connection | None = None
+        # The meshes that the program has shut down.
+        self._ended: set[str] = set()
 
     def find(self) -> None:
         """Submit the job, and wait until it runs. JobEndedError: it never did."""
@@ -144,9 +147,17 @@ class PortalWorkers:
             )
 
     def attached(self) -> Mapping[str, Any]:
-        """Return the meshes by name."""
+        """Return the meshes by name; `shutdown` of the last one ends the job."""
         self.join()
-        return self._connection.meshes if self._connection else {}
+        found = dict(self._connection.meshes) if self._connection else {}
+        for name, mesh in found.items():
+            mesh.end_workers = partial(self._shut_down, name)
+        return found
+
+    def _shut_down(self, name: str) -> None:
+        self._ended.add(name)
+        if self._connection is not None and self._ended >= set(self._connection.meshes):
+            self.release()
 
     @property
     def connection(self) -> Connection:

@@ -53,6 +53,32 @@ meshes.stop({"hosts": shared})
     assert run_program(ATTACH + "say(ranks(mesh))", *arguments(workers)) == ["['0', '1']"]
 
 
+def test_a_mesh_whose_workers_this_program_has_requested_can_be_shut_down(
+    workers: MonarchWorkers, run_program: RunProgram
+) -> None:
+    program = (
+        ATTACH
+        + """
+shared = meshes.SharedHostMesh.of(mesh, "job ppo")
+shared.end_workers = lambda: say("the job ends")
+say(ranks(shared))
+try:
+    shared.slice(hosts=0).shutdown()
+except SharedWorkersError as error:
+    say("refused")
+async def end():
+    await shared.shutdown()
+if ENDS_ASIDE:
+    asyncio.run(end())
+else:
+    shared.shutdown().get(timeout=30)
+"""
+    )
+    for aside in ("True", "False"):
+        said = run_program(f"ENDS_ASIDE = {aside}" + program, *arguments(workers))
+        assert said == ["['0', '1']", "refused", "the job ends"]
+
+
 def test_a_loss_interrupts_every_way_of_waiting_for_monarch(
     workers: MonarchWorkers, run_program: RunProgram
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,3 +43,23 @@ def test_a_signal_while_the_job_starts_ends_it() -> None:
         assert said_when_struck(WAITS, number) == "cancelled"
 
     check_each(NUMBERS, ends)
+
+
+class _Connection:
+    """A connection with meshes, which the source closes."""
+
+    def __init__(self) -> None:
+        self.meshes = {"trainers": SimpleNamespace(), "generators": SimpleNamespace()}
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_the_job_ends_when_its_last_mesh_is_shut_down() -> None:
+    workers = sources.PortalWorkers({}, "rl")
+    connection = workers._connection = _Connection()
+    meshes = workers.attached()
+    for name, is_last in (("trainers", False), ("trainers", False), ("generators", True)):
+        meshes[name].end_workers()
+        assert connection.is_closed == is_last
