@@ -6,7 +6,7 @@ import logging
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import Literal, NoReturn, TypeVar
 
 from monarch_client.errors import ArchiveError
 from monarch_client.gateway.code_sync import CodeSync, SyncResult
@@ -42,6 +42,16 @@ class SyncedSession(LinkedSession[MeshesT]):
         self._first_folders = folders
         self._hooks: list[Callable[[MeshesT], object]] = []
         super().__init__(opened, away_limit_s)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse a name that the session does not have, and say where its meshes are."""
+        what = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(what)
+        raise AttributeError(
+            f"{what}. The meshes are in `connect(...).meshes`, such as `.meshes.{name}`, or write: "
+            "with connect(...) as meshes"
+        )
 
     def sync(self, folders: Folders | None = None, *, reload: Reload | None = None) -> SyncResult:
         """Send the changes in folders, by default those of the last sync, to all nodes.
