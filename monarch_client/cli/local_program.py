@@ -41,6 +41,8 @@ class LocalProgram:
             with process_end.undisturbed():
                 self._process = subprocess.Popen(self._argv, env=self._environment)
             code = self._wait(self._process)
+            # What it has left in the background may stay.
+            self._process = None
         return code if code >= 0 else 128 - code
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
@@ -54,16 +56,25 @@ class LocalProgram:
                     raise
 
     def _end(self) -> None:
-        """End its processes if it runs: with a signal, and with SIGKILL after GRACE_S."""
+        """End its processes: with a signal, and with SIGKILL after GRACE_S.
+
+        A shell may have ended by the same signal, and its program not.
+        """
         process = self._process
-        if process is None or process.poll() is not None:
+        if process is None:
             return
         # A link process or an executor has a session of its own, and ends with its program.
-        below = [pid for pid in descendants(process.pid) if _is_in_this_session(pid)]
+        below = [
+            pid
+            for pid in descendants(os.getpid())
+            if pid != process.pid and _is_in_this_session(pid)
+        ]
         deadline = time.monotonic() + GRACE_S
         try:
             for number in (self._number, signal.SIGCONT):
-                signal_all([process.pid, *below], number)
+                signal_all(below, number)
+                if process.poll() is None:
+                    process.send_signal(number)
             while _is_running(process) and time.monotonic() < deadline:
                 time.sleep(_LOOK_S)
         finally:

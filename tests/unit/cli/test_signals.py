@@ -165,6 +165,14 @@ def test_a_program_that_ignores_the_signal_is_killed(start: Start) -> None:
     assert (command.program_runs, command.has("cancelled")) == (False, True)
 
 
+def test_a_program_whose_shell_has_ended_by_the_same_signal_is_ended(start: Start) -> None:
+    command = start("dev", program="stubborn")
+    command.wait_for("pid")
+    os.killpg(command.process.pid, signal.SIGTERM)
+    assert command.process.wait(20) == 143
+    assert (command.program_runs, command.has("cancelled")) == (False, True)
+
+
 def test_attach_ends_its_program_and_leaves_the_job(start: Start) -> None:
     command = start("attach", "42")
     command.wait_for("pid")
