@@ -14,6 +14,7 @@ from monarch_client.errors import ClientError
 from monarch_client.gateway.code_sync import CodeSync, SyncResult
 from monarch_client.gateway.node_session import NodeSession
 from monarch_client.gateway.opening import find_job, opened_session
+from monarch_client.runner.base import process_end
 from monarch_client.sync.watching import FolderWatch
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def _watch(
                 complain(error.message)
             is_watching = watch.wait(code.is_changed)
     except KeyboardInterrupt:
+        # `watchfiles` makes one of every signal.
+        process_end.leave_again()
         return
     complain(str(attached.error))
     click.get_current_context().exit(PORTAL_TROUBLE)

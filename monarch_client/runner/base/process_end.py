@@ -35,6 +35,7 @@ _taken: dict[int, Any] = {}
 _pid = 0
 _is_command = False
 _left_at: float | None = None
+_left_for = 0
 
 
 def arm(key: object, end: Callable[[], None]) -> None:
@@ -87,6 +88,12 @@ def leave_on_signals() -> None:
     _begin()
 
 
+def leave_again() -> None:
+    """Leave this process if a signal has requested that, and something has caught SystemExit."""
+    if _left_at is not None and _pid == os.getpid():
+        sys.exit(128 + _left_for)
+
+
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Delay signals that would end the program until the block is left, except the third."""
@@ -133,7 +140,7 @@ def _begin() -> None:
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    global _left_at  # noqa: PLW0603 - one process, one end
+    global _left_at, _left_for
     if os.getpid() == _pid:
         now = time.monotonic()
         if _left_at is not None and now - _left_at < SAME_REQUEST_S:
@@ -141,7 +148,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
         for act in list(_last_acts.values()):
             act()
         if _ends or _is_command or _left_at is not None:
-            _left_at = now
+            _left_at, _left_for = now, number
             # Every `finally` and `with` is left, then _end_all runs.
             sys.exit(128 + number)
     signal.signal(number, signal.SIG_DFL)

@@ -83,6 +83,18 @@ strike(TERM)
         "second",
     ),
     "a normal end counts": ("process_end.arm('key', lambda: say('ended'))", 0, "ended"),
+    "a request that something has caught is repeated": (
+        """
+process_end.leave_on_signals()
+process_end.leave_again()
+try:
+    strike(HUP)
+except SystemExit:
+    process_end.leave_again()
+""",
+        129,
+        "",
+    ),
     "a fork ends nothing, and a signal ends it": (
         """
 process_end.arm("key", lambda: say("ended"))
