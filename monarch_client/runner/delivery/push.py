@@ -28,6 +28,8 @@ _FIRST_BACK_OFF_S = 0.2
 _LAST_BACK_OFF_S = 10.0
 _REQUEST_TIMEOUT_S = 30.0
 _GZIP_FROM_BYTES = 2048
+# Batches get smaller while they fail, in case their size is why; not below this.
+_LEAST_BATCH_BYTES = 16 * 1024
 _OK, _TOO_LARGE = 200, 413
 # Only a request with the attempt's own token gets this code. Other refusals may come from a proxy,
 # or from another portal that has taken the port meanwhile.
@@ -225,7 +227,7 @@ class PushCarrier:
         try:
             answer = self._portal.post(b"".join([*lines, *samples]))
         except OSError:
-            self._back_off()
+            self._fail(lines)
             return True
         if answer.code == _CLOSED_CODE:
             self._callbacks.on_closed()
@@ -241,7 +243,7 @@ class PushCarrier:
             self._narrow_down(lines, answer)
         else:
             self._portal.forget()
-            self._back_off()
+            self._fail(lines)
         return True
 
     def _obey(self, answer: Answer) -> None:
@@ -278,6 +280,12 @@ class PushCarrier:
             return
         if again.status == _OK or again.is_about_frames:
             self._journal.acknowledge(lines)
+
+    def _fail(self, lines: list[bytes]) -> None:
+        size = sum(len(line) for line in lines)
+        if size > _LEAST_BATCH_BYTES:
+            self._max_bytes = max(_LEAST_BATCH_BYTES, size // 2)
+        self._back_off()
 
     def _back_off(self) -> None:
         # Not shortened by `finish`: the portal is away, and haste would not bring it back.

@@ -123,6 +123,16 @@ def test_a_batch_stays_below_the_portals_limit(tmp_path: Path, ingest: FakeInges
     assert max(ingest.requests) <= 1024 * 1024
 
 
+def test_batches_get_smaller_while_they_fail(tmp_path: Path, ingest: FakeIngest) -> None:
+    ingest.faults = [503, 503, 503]
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(20, size=30_000)
+    pushing.finish()
+    assert sequence(ingest) == list(range(1, 21))
+    first, second, third, fourth = (size // 30_000 for size in ingest.requests[:4])
+    assert (first, second, third, fourth) == (20, 10, 5, 2)
+
+
 def test_a_refused_frame_is_replaced_and_the_rest_arrive(
     tmp_path: Path, ingest: FakeIngest
 ) -> None:
