@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.fake.backend import FakePlan
+from jobs.logs.cursor import START
+from jobs.logs.write import append
 from jobs.models import Attempt, Cluster
 from jobs.permissions import Actor
+from jobs.readers.job_log import log_after
 from jobs.reconcilers import provisioning, queue, running, stopping
 from jobs.statuses import ClusterStatus, JobStatus, StopReason
 from tests.integration.reconcilers.steps import push, status_of
@@ -52,6 +56,28 @@ def test_a_runner_that_does_not_stop_is_taken_away_in_the_end(fake, tick, submit
     tick()
     assert status_of(submitted) == JobStatus.CANCELLED
     assert Cluster.objects.get().status == ClusterStatus.GONE
+
+
+def test_frames_that_cannot_be_stored_keep_no_job_from_its_end(
+    fake, tick, submitted, time_machine, monkeypatch
+):
+    def refuse(head, lines):
+        if any("poison" in line for line in lines):
+            raise OperationalError("terminating connection")
+        append(head, lines)
+
+    monkeypatch.setattr("jobs.actions.ingest.ingest_frames.append", refuse)
+    fake.set_plan(FakePlan(lines=("first", "poison", "last")))
+    tick()
+    tick()
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    tick()
+    time_machine.move_to(timezone.now() + timedelta(minutes=5))
+    tick()
+    tick()
+    assert status_of(submitted) == JobStatus.CANCELLED
+    texts = [line.text for line in log_after(submitted.pk, START, 100).lines]
+    assert "first" in texts and "last" in texts and "poison" not in texts
 
 
 def test_a_job_cancelled_while_its_machines_come_up_never_runs(fake, tick, submitted):
