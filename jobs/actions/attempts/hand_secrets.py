@@ -11,12 +11,16 @@ from jobs.ground.seals import sealed, unsealed
 from jobs.logs.handed import about_attempt, values_handed
 from jobs.models import Attempt, HandedSecrets, Job, ProjectSecret
 
+# So much can be masked in every log at once.
+MOST_BYTES_OF_JOB = 256 * 1024
+
 
 def hand_secrets(job: Job, attempt: Attempt) -> dict[str, str]:
     """Return environment variables for the backend alone; a second call returns the same values.
 
     What is given is stored first, sealed: by it the attempt's log is masked from its first line
-    on. SecretMissingError: the project has not got one any more. BackendError: no key opens them.
+    on. SecretMissingError: the project has not got one any more. BackendError: no key opens
+    them, or they are too long together.
     """
     wanted = job.request.secrets
     if not wanted:
@@ -42,5 +46,11 @@ def _store(job: Job, attempt: Attempt, wanted: Mapping[str, str]) -> HandedSecre
         variable: unsealed(by_name[name].ciphertext, about=about_secret(by_name[name]))
         for variable, name in wanted.items()
     }
+    size = sum(len(value.encode()) for value in values.values())
+    if size > MOST_BYTES_OF_JOB:
+        raise BackendError(
+            f"This job's secrets have {size:,} bytes together, more than {MOST_BYTES_OF_JOB:,}.",
+            hint="Name fewer secrets, or shorter ones. A file belongs in the work directory.",
+        )
     content = sealed(json.dumps(values), about=about_attempt(attempt.pk))
     return HandedSecrets.objects.get_or_create(attempt=attempt, defaults={"sealed": content})[0]
