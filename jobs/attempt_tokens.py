@@ -1,6 +1,6 @@
 """The tokens of an attempt: its runner's, which sends frames, and its driver's, for child jobs.
 
-The key of its certificate authority comes from here, too.
+The keys of its certificate authority and of its split lines come from here, too.
 
 They are derived, not stored: a launch that is repeated after a crash carries the same ones, and a
 copy of the database is not enough to forge one.
@@ -45,6 +45,11 @@ def authority_seed(job_id: int, number: int) -> bytes:
     A child that serves the attempt's driver gets the same, and so belongs to its trust domain.
     """
     return _mac(f"authority:{job_id}:{number}")
+
+
+def open_lines_key(job_id: int, number: int) -> bytes:
+    """Compute the key that seals ends of the attempt's split lines, which may be of a secret."""
+    return _mac(f"open-lines:{job_id}:{number}")
 
 
 def attempt_id_in(token: str) -> int | None:

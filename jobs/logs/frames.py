@@ -109,6 +109,11 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
         },
     ),
 }
+# Texts of programs and machines, which may hold anything.
+TEXT_FIELDS = (
+    "detail", "host", "address", "mesh", "python", "command", "text", "why", "message", "hint",
+    "evidence", "crash",
+)  # fmt: skip
 # These speak for the whole attempt.
 _FROM_RANK_0 = frozenset({STAGE, END})
 

@@ -1,24 +1,27 @@
-"""Build the masks of an attempt: its tokens, and the secrets that it received."""
+"""Build the masks of an attempt: those of all tokens, and of the secrets that it received."""
 
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from jobs.attempt_tokens import attempt_token, driver_token
+from cryptography.fernet import Fernet, InvalidToken
+
+from jobs.attempt_tokens import open_lines_key
 from jobs.ground.seals import unsealed
 from jobs.logs.redaction import Redaction, RedactionCache
-from jobs.logs.walking import Position
 from jobs.models import Attempt, HandedSecrets
-from monarch_client.runner.vocabulary.frames import LINE
 
 _cache = RedactionCache()
+# Tokens are known by their shape.
+_WITHOUT_VALUES = Redaction()
 
 
 class AttemptKey(NamedTuple):
-    """The ids that an attempt's tokens derive from, and whether its job names secrets."""
+    """The ids that an attempt's keys derive from, and whether its job names secrets."""
 
     attempt_id: int
     job_id: int
@@ -48,57 +51,59 @@ def redaction_of(attempt: Attempt) -> Redaction:
 
 def redaction_for(key: AttemptKey) -> Redaction:
     """Return the masks of the attempt with this key, without reading its row."""
+    if not key.has_secrets:
+        return _WITHOUT_VALUES
     known = _cache.get(key)
     if known is not None:
         return known
-    values = [
-        attempt_token(key.job_id, key.number),
-        driver_token(key.attempt_id, key.job_id, key.number),
-    ]
-    row = None
-    if key.has_secrets:
-        row = HandedSecrets.objects.filter(pk=key.attempt_id).first()
-        values += values_handed(row).values() if row else []
-    redaction = Redaction(values)
-    # Do not cache before the secrets are stored.
-    if row is not None or not key.has_secrets:
-        _cache.put(key, redaction)
+    row = HandedSecrets.objects.filter(pk=key.attempt_id).first()
+    if row is None:
+        # Do not cache before the secrets are stored.
+        return _WITHOUT_VALUES
+    redaction = Redaction(values_handed(row).values())
+    _cache.put(key, redaction)
     return redaction
 
 
 class LineMask:
-    """A mask for a batch of lines of one attempt, including values split between lines.
+    """A mask for the lines of an attempt, including values split between pieces of a line.
 
-    `open_ends` holds, by rank and stream, how far into values the previous lines ended. It is
-    updated in place; store it with the lines.
+    `open_ends` holds, by rank and stream, the end of the last piece if a value may begin in it:
+    sealed, so that the database has no text that may be of a secret. It is updated in place; store
+    it with the lines.
     """
 
-    def __init__(
-        self,
-        redaction: Redaction,
-        frames: Sequence[dict[str, Any]],
-        open_ends: dict[str, list[list[int]]],
-    ) -> None:
-        self._redaction = redaction
+    def __init__(self, key: AttemptKey, open_ends: dict[str, str]) -> None:
+        self._redaction = redaction_for(key)
         self._open_ends = open_ends
-        lines = [frame for frame in frames if frame["kind"] == LINE]
-        touched = redaction.touched([frame["text"] for frame in lines])
-        self._touched = {id(lines[place]) for place in touched}
+        self._seal = Fernet(urlsafe_b64encode(open_lines_key(key.job_id, key.number)))
 
-    def text(self, frame: dict[str, Any]) -> str:
-        """Return the text to store of a line frame, one of those given to the constructor."""
-        text: str = frame["text"]
-        more = frame.get("more", False)
-        if not more and not self._open_ends:
-            return self._redaction.text(text) if id(frame) in self._touched else text
-        of_whom = f"{frame['rank']} {frame['stream']}"
-        before = [Position(*each) for each in self._open_ends.pop(of_whom, ())]
-        if not more and not before:
-            return self._redaction.text(text) if id(frame) in self._touched else text
-        shown, after = self._redaction.piece(text, before, more=more)
-        if after:
-            self._open_ends[of_whom] = [list(each) for each in after]
-        return shown
+    def texts(self, frames: Sequence[dict[str, Any]]) -> list[str]:
+        """Return the texts to store of line frames, in order."""
+        shown: dict[int, str] = {}
+        whole: list[int] = []
+        for place, frame in enumerate(frames):
+            more = frame.get("more", False)
+            of_whom = f"{frame['rank']} {frame['stream']}"
+            before = self._opened(self._open_ends.pop(of_whom, None))
+            if not more and not before:
+                whole.append(place)
+                continue
+            shown[place], after = self._redaction.piece(frame["text"], before, more=more)
+            if after:
+                raw = after.encode(errors="surrogatepass")
+                self._open_ends[of_whom] = self._seal.encrypt(raw).decode()
+        masked = self._redaction.texts([frames[place]["text"] for place in whole])
+        shown.update(zip(whole, masked, strict=True))
+        return [shown[place] for place in range(len(frames))]
+
+    def _opened(self, content: object) -> str:
+        """Return the text of a sealed end; "" if it is not one of this version's."""
+        try:
+            raw = self._seal.decrypt(content) if isinstance(content, str) else b""
+        except InvalidToken:
+            return ""
+        return raw.decode(errors="surrogatepass")
 
 
 @contextmanager

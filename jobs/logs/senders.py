@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -27,10 +30,12 @@ SELECT attempt.id, attempt.job_id, attempt.number, job.num_nodes, job.gpu_type,
        OR EXISTS (
            SELECT FROM jobs_gatewaysession AS session
            WHERE session.attempt_id = attempt.id AND session.ended_at IS NULL),
+       head.acked, head.open_ends,
        attempt.token_digest, attempt.ended_at, cluster.status
 FROM jobs_attempt AS attempt
 JOIN jobs_job AS job ON job.id = attempt.job_id
 LEFT JOIN jobs_cluster AS cluster ON cluster.id = attempt.cluster_id
+LEFT JOIN jobs_loghead AS head ON head.attempt_id = attempt.id
 WHERE attempt.id = %(attempt)s
 """
 _WORDS = {
@@ -40,11 +45,28 @@ _WORDS = {
 }
 
 
+class LogState(NamedTuple):
+    """The part of a log's head that frames change: see `LogHead`."""
+
+    acked: dict[str, int]
+    open_ends: dict[str, Any]
+
+    def of_ranks(self, ranks: Collection[str]) -> LogState:
+        """Return the part of the state that is about these ranks (as text)."""
+        return LogState(*({k: v for k, v in m.items() if k.split()[0] in ranks} for m in self))
+
+    def with_ranks(self, ranks: Collection[str], part: LogState) -> LogState:
+        """Return the state with `part` as that of these ranks."""
+        others = [{k: v for k, v in m.items() if k.split()[0] not in ranks} for m in self]
+        return LogState(others[0] | part.acked, others[1] | part.open_ends)
+
+
 @dataclass(frozen=True)
 class Sender:
     """The attempt whose runner posts, and what was known of it when its request came.
 
     `is_waited_for`: there may be something to report to it, or to note about how its frames come.
+    `log_state` may have changed since: compare it under the lock of the log.
     """
 
     attempt_id: int
@@ -56,6 +78,7 @@ class Sender:
     contacted_at: datetime | None
     last_seen_at: datetime | None
     is_waited_for: bool
+    log_state: LogState
 
     @property
     def num_hosts(self) -> int:
@@ -75,9 +98,10 @@ def sender_of(attempt_id: int, token: str) -> Sender:
         row = cursor.fetchone()
     if row is None:
         raise NotFoundError(f"There is no attempt {attempt_id}.")
-    *facts, digest, ended_at, cluster_status = row
+    *facts, acked, open_ends, digest, ended_at, cluster_status = row
     if not hmac.compare_digest(token_digest(token), digest):
         raise PermissionDeniedError("This is not the token of this attempt.")
     if not takes_frames(ended_at, cluster_status):
         raise AttemptClosedError
-    return Sender(*facts)
+    state = LogState(json.loads(acked or "{}"), json.loads(open_ends or "{}"))
+    return Sender(*[*facts, state])

@@ -19,8 +19,8 @@ class LogHead(models.Model):
     acked = models.JSONField(default=dict)
     # Rank (as text) -> when its program last wrote a line, in seconds since 1970.
     last_lines = models.JSONField(default=dict, db_default={}, blank=True)
-    # Where a piece of a long or slow line ended inside a masked value:
-    # {"rank stream": [`jobs.logs.walking.Position`, ...]}.
+    # The end of a piece of a long or slow line in which a masked value may begin, sealed:
+    # {"rank stream": text}; see `jobs.logs.handed.LineMask`.
     open_ends = models.JSONField(default=dict, db_default={}, blank=True)
     # Bytes of text so far, and how many of them are still in the tail.
     raw_bytes = models.BigIntegerField(default=0)

@@ -38,7 +38,7 @@ def close_attempt(
 
     `evidence` is what else is known of it, for a diagnosis; it is not kept here.
     """
-    message = redaction_of(attempt).excerpt(message)
+    message, evidence = map(redaction_of(attempt).excerpt, (message, evidence))
     with transaction.atomic():
         # Every change of an attempt and its log locks the log first.
         LogHead.objects.select_for_update(no_key=True).filter(pk=attempt.pk).first()
@@ -47,7 +47,7 @@ def close_attempt(
         )
         if changed:
             report_lost_lines(attempt, all_silent=True)
-            diagnose_attempt(attempt.pk, redaction_of(attempt).excerpt(evidence))
+            diagnose_attempt(attempt.pk, evidence)
         lost = reason == StopReason.WORKER_LOST
         end_workers(attempt, WorkerStatus.LOST if lost else WorkerStatus.EXITED)
         end_stacks(attempt)

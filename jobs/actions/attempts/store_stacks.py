@@ -1,4 +1,4 @@
-"""The store of runners' reports about stacks that were requested.
+"""The store of runners' reports about stacks that were requested; their texts are masked already.
 
 Called inside the transaction of `ingest_frames`, under the lock of the attempt's log.
 """
@@ -9,7 +9,6 @@ from typing import Any
 
 from jobs.ground import clock
 from jobs.logs.frames import Frame
-from jobs.logs.handed import redaction_of
 from jobs.logs.lines import storable
 from jobs.models import Attempt, StackDump
 from jobs.statuses import StackState
@@ -34,7 +33,7 @@ def store_stacks(attempt: Attempt, reports: list[Frame]) -> None:
         # A rank speaks for itself alone.
         answers = [r for r in reports if r["ask"] == number and r["rank"] == dump.rank]
         if answers:
-            _store(attempt, dump, answers)
+            _store(dump, answers)
 
 
 def end_stacks(attempt: Attempt) -> None:
@@ -44,18 +43,17 @@ def end_stacks(attempt: Attempt) -> None:
     )
 
 
-def _store(attempt: Attempt, dump: StackDump, answers: list[Frame]) -> None:
-    excerpt = redaction_of(attempt).excerpt
+def _store(dump: StackDump, answers: list[Frame]) -> None:
     room = MAX_DUMP_CHARS - sum(len(each["text"]) for each in dump.processes)
     for report in answers:
         if report.get("done"):
-            _end(dump, report, storable(excerpt(report.get("why") or ""), _WHY_CHARS))
+            _end(dump, report, storable(report.get("why") or "", _WHY_CHARS))
             break
         process: dict[str, Any] = {
             "pid": report.get("pid"),
-            "command": storable(excerpt(report.get("command") or ""), MAX_DUMP_COMMAND_CHARS),
-            "text": storable(excerpt(report.get("text") or ""), MAX_DUMP_CHARS),
-            "why": storable(excerpt(report.get("why") or ""), _WHY_CHARS),
+            "command": storable(report.get("command") or "", MAX_DUMP_COMMAND_CHARS),
+            "text": storable(report.get("text") or "", MAX_DUMP_CHARS),
+            "why": storable(report.get("why") or "", _WHY_CHARS),
         }
         room -= len(process["text"])
         if room < 0 or len(dump.processes) == MAX_DUMP_PROCESSES:

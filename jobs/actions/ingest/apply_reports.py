@@ -1,7 +1,7 @@
 """The effects of a runner's reports: on stages, workers, the attempt and its verdict.
 
-Called inside the transaction of `ingest_frames`, under the lock of the attempt's log,
-so that the reports of one attempt are applied one after another.
+Their texts are masked already. Called inside the transaction of `ingest_frames`, under the lock of
+the attempt's log, so that the reports of one attempt are applied one after another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from jobs.actions.jobs.history import record_note
 from jobs.background.hints import wake_on_commit
 from jobs.live.channel import publish_on_commit
 from jobs.logs.frames import Frame
-from jobs.logs.handed import redaction_of
 from jobs.logs.lines import storable
 from jobs.models import Attempt, AttemptStage
 from jobs.models.attempt import CRASH_CHARS
@@ -46,9 +45,8 @@ def apply_reports(attempt: Attempt, reports: list[Frame]) -> None:
 
 
 def _apply_end(attempt: Attempt, report: Frame) -> None:
-    excerpt = redaction_of(attempt).excerpt
     reason, at = StopReason(report["reason"]), reported_at(attempt, report)
-    message = storable(excerpt(report.get("message") or ""), _MESSAGE_CHARS)
+    message = storable(report.get("message") or "", _MESSAGE_CHARS)
     if reason == StopReason.CANCELLED_BY_USER and attempt.job.status != JobStatus.STOPPING:
         # The portal did not request it: another program stopped the machine, or its runner.
         reason = StopReason.WORKER_LOST
@@ -56,7 +54,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
         ended_at=at,
         stop_reason=reason,
         message=message,
-        hint=storable(excerpt(report.get("hint") or ""), _MESSAGE_CHARS),
+        hint=storable(report.get("hint") or "", _MESSAGE_CHARS),
         exit_code=report.get("exit_code"),
         crash=storable(report.get("crash") or "", CRASH_CHARS),
     )
@@ -71,7 +69,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     )
     end_workers(attempt)
     end_stacks(attempt)
-    evidence = storable(excerpt(report.get("evidence") or ""), _MESSAGE_CHARS)
+    evidence = storable(report.get("evidence") or "", _MESSAGE_CHARS)
     line = diagnose_attempt(attempt.pk, evidence)
     if evidence:
         record_note(attempt.job, evidence, attempt, verb=EVIDENCE, line=line)

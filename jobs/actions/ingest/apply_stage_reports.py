@@ -7,7 +7,6 @@ from datetime import datetime
 from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.logs.frames import Frame
-from jobs.logs.handed import redaction_of
 from jobs.logs.lines import moment_of, storable
 from jobs.models import Attempt, AttemptStage
 from jobs.statuses import StageName
@@ -49,20 +48,20 @@ def _begun(attempt: Attempt, report: Frame) -> AttemptStage:
         attempt=attempt,
         name=report["stage"],
         started_at=reported_at(attempt, report),
-        detail=_detail(attempt, report),
+        detail=_detail(report),
     )
 
 
 def _end(stage: AttemptStage, attempt: Attempt, report: Frame) -> None:
     stage.ended_at = reported_at(attempt, report)
     if report.get("ok", True):
-        stage.detail = _detail(attempt, report) or stage.detail
+        stage.detail = _detail(report) or stage.detail
     else:
-        stage.failure = _detail(attempt, report) or "failed"
+        stage.failure = _detail(report) or "failed"
 
 
-def _detail(attempt: Attempt, report: Frame) -> str:
-    return storable(redaction_of(attempt).excerpt(report.get("detail") or ""), _DETAIL_CHARS)
+def _detail(report: Frame) -> str:
+    return storable(report.get("detail") or "", _DETAIL_CHARS)
 
 
 def _note_run(attempt: Attempt, reports: list[Frame]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from jobs.ground import clock
 from jobs.logs.frames import Frame, about_rank
-from jobs.logs.handed import redaction_of
 from jobs.logs.lines import moment_of, storable
 from jobs.models import Attempt, Worker
 from jobs.statuses import WorkerStatus
@@ -23,7 +21,6 @@ def apply_worker_reports(attempt: Attempt, reports: list[Frame]) -> None:
     """Apply `reports` (kinds worker and exit) in order, in two statements whatever their number."""
     if not reports:
         return
-    excerpt = redaction_of(attempt).excerpt
     ranks = {about_rank(report) for report in reports}
     workers = {row.rank: row for row in Worker.objects.filter(attempt=attempt, rank__in=ranks)}
     for report in reports:
@@ -32,7 +29,7 @@ def apply_worker_reports(attempt: Attempt, reports: list[Frame]) -> None:
         if report["kind"] == EXIT:
             worker.exit_code = report["exit_code"]
         elif not _is_late(worker, report):
-            _apply(worker, report, excerpt)
+            _apply(worker, report)
     Worker.objects.bulk_create(
         workers.values(),
         update_conflicts=True,
@@ -46,11 +43,11 @@ def _is_late(worker: Worker, report: Frame) -> bool:
     return about_rank(report) != report["rank"] and worker.status == WorkerStatus.EXITED
 
 
-def _apply(worker: Worker, report: Frame, excerpt: Callable[[str], str]) -> None:
+def _apply(worker: Worker, report: Frame) -> None:
     worker.status = report["status"]
     for field, chars in _CHARS.items():
         if report.get(field):
-            setattr(worker, field, storable(excerpt(report[field]), chars))
+            setattr(worker, field, storable(report[field], chars))
     for field in ("pid", "exit_code"):
         if report.get(field) is not None:
             setattr(worker, field, report[field])

@@ -10,25 +10,22 @@ from typing import NamedTuple
 from django.db import DataError, transaction
 
 from jobs.actions.ingest.apply_reports import apply_reports
+from jobs.actions.ingest.sift_frames import News, sift_frames
 from jobs.actions.ingest.store_mesh import masked_tree, store_mesh
 from jobs.actions.ingest.store_program_metrics import store_program_metrics
 from jobs.actions.ingest.store_samples import store_samples
-from jobs.actions.ingest.store_tasks import masked_reports, store_tasks
+from jobs.actions.ingest.store_tasks import MaskedReport, masked_reports, store_tasks
 from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs.frames import Frame, parse
-from jobs.logs.handed import AttemptKey, LineMask, redaction_for
-from jobs.logs.lines import encoded
 from jobs.logs.node_clock import put_right
 from jobs.logs.sealing import CHUNK_BYTES
-from jobs.logs.senders import Sender, sender_of
+from jobs.logs.senders import LogState, Sender, sender_of
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
-from jobs.policies.program_metrics import Report, report_of
 from monarch_client.crash_points import reach
-from monarch_client.runner.vocabulary.frames import LINE, MESH, METRICS, TASKS
-from monarch_client.runner.vocabulary.streams import PROGRAM_STREAMS
+from monarch_client.runner.vocabulary.frames import MESH, METRICS, TASKS
 
 logger = logging.getLogger(__name__)
 
@@ -36,12 +33,12 @@ logger = logging.getLogger(__name__)
 LAST_SEEN_PRECISION = timedelta(seconds=1)
 
 
-class News(NamedTuple):
-    """The part of a request that was not known before."""
+class _States(NamedTuple):
+    """The states that a request reports, masked."""
 
-    lines: list[str]  # as they are stored
-    reports: list[Frame]
-    metrics: list[Report]
+    tree: Frame | None
+    samples: list[Frame]
+    reports: list[MaskedReport]
 
 
 def ingest_frames(
@@ -72,20 +69,53 @@ def take_in(
     if states:
         frames = [frame for frame in frames if "seq" in frame]
     trees = [frame for frame in states if frame["kind"] == MESH]
-    tree = masked_tree(sender.attempt, trees) if trees else None
-    samples = [frame for frame in states if frame["kind"] == METRICS]
     tasks = [frame for frame in states if frame["kind"] == TASKS]
-    reports = masked_reports(sender.attempt, tasks) if tasks else []
-    with transaction.atomic():
-        acked = _take_in(sender, frames) if frames else _acknowledged(sender.attempt_id)
-        if samples:
-            _store_state(sender, lambda: store_samples(sender.attempt, samples))
-        if tree is not None:
-            _store_state(sender, lambda: store_mesh(sender.attempt, tree))
-        if reports:
-            _store_state(sender, lambda: store_tasks(sender.attempt, reports))
-        _note_contact(sender)
-    return acked
+    masked = _States(
+        masked_tree(sender.attempt, trees) if trees else None,
+        [frame for frame in states if frame["kind"] == METRICS],
+        masked_reports(sender.attempt, tasks) if tasks else [],
+    )
+    state = sender.log_state
+    while True:
+        # Masking takes time, so it is done before the log is locked.
+        news = sift_frames(sender, state, frames)
+        with transaction.atomic():
+            state = _store_frames(sender, news) if frames else state
+            if state.of_ranks(news.ranks) == news.after:
+                _store_states(sender, masked)
+                _note_contact(sender)
+                return state.acked
+
+
+def _store_frames(sender: Sender, news: News) -> LogState:
+    """Store what is new, unless frames of the same ranks came since it was sifted.
+
+    Return the state of the log.
+    """
+    # Every change of an attempt and its log locks the log first.
+    head = locked_head(sender.attempt_id)
+    state = LogState(head.acked, head.open_ends)
+    if state.of_ranks(news.ranks) != news.before:
+        return state
+    transaction.on_commit(lambda: reach("ingest.committed"))
+    head.acked, head.open_ends = state = state.with_ranks(news.ranks, news.after)
+    head.last_lines |= news.last_lines
+    _append(head, news.lines)
+    if news.reports:
+        apply_reports(sender.attempt, news.reports)
+    if news.metrics:
+        store_program_metrics(sender.attempt, news.metrics)
+    reach("ingest.stored")
+    return state
+
+
+def _store_states(sender: Sender, states: _States) -> None:
+    if states.samples:
+        _store_state(sender, lambda: store_samples(sender.attempt, states.samples))
+    if (tree := states.tree) is not None:
+        _store_state(sender, lambda: store_mesh(sender.attempt, tree))
+    if states.reports:
+        _store_state(sender, lambda: store_tasks(sender.attempt, states.reports))
 
 
 def _store_state(sender: Sender, store: Callable[[], None]) -> None:
@@ -95,28 +125,6 @@ def _store_state(sender: Sender, store: Callable[[], None]) -> None:
             store()
     except DataError:
         logger.exception("A state of attempt %d cannot be stored.", sender.attempt_id)
-
-
-def _take_in(sender: Sender, frames: list[Frame]) -> dict[str, int]:
-    # Every change of an attempt and its log locks the log first.
-    head = locked_head(sender.attempt_id)
-    transaction.on_commit(lambda: reach("ingest.committed"))
-    key = AttemptKey(sender.attempt_id, sender.job_id, sender.number, sender.has_secrets)
-    mask = LineMask(redaction_for(key), frames, head.open_ends)
-    news = _sift(head, frames, mask)
-    _store(head, news.lines)
-    if news.reports:
-        apply_reports(sender.attempt, news.reports)
-    if news.metrics:
-        store_program_metrics(sender.attempt, news.metrics)
-    acked: dict[str, int] = head.acked
-    reach("ingest.stored")
-    return acked
-
-
-def _acknowledged(attempt_id: int) -> dict[str, int]:
-    heads = LogHead.objects.filter(pk=attempt_id)
-    return heads.values_list("acked", flat=True).first() or {}
 
 
 def _note_contact(sender: Sender) -> None:
@@ -133,48 +141,7 @@ def _note_contact(sender: Sender) -> None:
     attempts.update(last_seen_at=now)
 
 
-def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
-    """Return the frames that `head` has not acknowledged yet; acknowledge them."""
-    acked = {int(rank): seq for rank, seq in head.acked.items()}
-    news = News([], [], [])
-    for frame in frames:
-        rank, seq = frame["rank"], frame["seq"]
-        expected = acked.get(rank, 0) + 1
-        if seq < expected:
-            continue
-        if seq > expected:
-            news.lines.append(_gap(frame, expected))
-        acked[rank] = seq
-        if frame["kind"] == LINE:
-            text = mask.text(frame)
-            news.lines.append(_stored(frame, text))
-            if frame["stream"] in PROGRAM_STREAMS:
-                head.last_lines[str(rank)] = int(frame["t"])
-            report = report_of(rank, frame["t"], text)
-            # The rest of a line that is not complete may change its last number.
-            if report and not frame.get("more", False):
-                news.metrics.append(report)
-        else:
-            news.reports.append(frame)
-    head.acked = {str(rank): seq for rank, seq in acked.items()}
-    return news
-
-
-def _stored(frame: Frame, text: str) -> str:
-    more = frame.get("more", False)
-    return encoded(frame["rank"], frame["stream"], int(frame["t"] * 1000), text, more=more)
-
-
-def _gap(frame: Frame, expected: int) -> str:
-    missing = frame["seq"] - expected
-    text = (
-        f"[portal] {missing} messages of rank {frame['rank']} are missing here: numbers "
-        f"{expected} to {frame['seq'] - 1} never arrived."
-    )
-    return encoded(frame["rank"], "portal", int(frame["t"] * 1000), text)
-
-
-def _store(head: LogHead, lines: list[str]) -> None:
+def _append(head: LogHead, lines: list[str]) -> None:
     """Append `lines`, save the head and notify followers and the compactor."""
     full_before = head.tail_bytes // CHUNK_BYTES
     append(head, lines)

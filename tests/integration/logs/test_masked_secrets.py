@@ -10,17 +10,18 @@ import pytest
 
 from jobs.actions.attempts.end_attempt import close_attempt
 from jobs.actions.attempts.hand_secrets import hand_secrets
+from jobs.actions.ingest import ingest_frames as ingest
 from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.actions.jobs.history import record_note
 from jobs.actions.projects.secrets import set_secret
 from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.errors import SecretsUnavailableError
-from jobs.ground.seals import new_key
+from jobs.ground.seals import new_key, sealed
 from jobs.logs import handed
-from jobs.logs.handed import masked_errors, redaction_of
+from jobs.logs.handed import LineMask, about_attempt, masked_errors, redaction_of
 from jobs.logs.reading import read_lines
-from jobs.logs.redaction import RedactionCache
-from jobs.models import Attempt, JobEvent, LogBlock, LogHead, MeshTree
+from jobs.logs.redaction import Redaction, RedactionCache
+from jobs.models import Attempt, HandedSecrets, JobEvent, LogBlock, LogHead, MeshTree
 from jobs.statuses import Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_spec
 from tests.frame_bytes import body, frame, lines
@@ -203,3 +204,55 @@ def test_a_job_with_secrets_is_taken_in_quickly(attempt, post):
     begun = time.process_time()
     ingest_frames(attempt.pk, token, content)
     assert time.process_time() - begun < 1.0
+
+
+def test_masking_comes_before_any_lock(attempt, post, monkeypatch):
+    order: list[str] = []
+    monkeypatch.setattr(LineMask, "texts", noted(order, "mask", LineMask.texts))
+    monkeypatch.setattr(Redaction, "excerpt", noted(order, "mask", Redaction.excerpt))
+    lock = noted(order, "lock", ingest.locked_head)
+    monkeypatch.setattr(ingest, "locked_head", lock)
+    post(frame(1, text=VALUE), frame(2, "stage", stage="setup", phase="end", detail=VALUE))
+    assert order == ["mask", "mask", "lock"]
+
+
+def noted(order: list[str], word: str, call):
+    """Return `call`, which adds `word` to `order` first."""
+
+    def noting(*values):
+        order.append(word)
+        return call(*values)
+
+    return noting
+
+
+def test_frames_that_come_meanwhile_are_seen(attempt, post, monkeypatch):
+    sift, first = ingest.sift_frames, frame(1, text="a " + VALUE[:7], more=True)
+    monkeypatch.setattr(ingest, "sift_frames", lambda *facts: _sift_late(sift, post, first, facts))
+    assert post(first, frame(2, text=VALUE[7:])) == {"0": 2}
+    assert texts(attempt) == ["a ***", "***"]
+
+
+def _sift_late(sift, post, first, facts):
+    """Return what `sift` does; at first another request stores `first` before it is used."""
+    news = sift(*facts)
+    ingest.sift_frames = sift
+    if not facts[1].acked and len(facts[2]) > 1:
+        post(first)
+    return news
+
+
+def test_attempts_without_secrets_share_their_masks(db):
+    assert redaction_of(make_attempt()) is redaction_of(make_attempt())
+
+
+def test_a_long_value_and_a_long_line_take_a_moment(attempt):
+    values = sealed(json.dumps({"A": "ab" * 9001}), about=about_attempt(attempt.pk))
+    HandedSecrets.objects.update(sealed=values)
+    token = attempt_token(attempt.job_id, attempt.number)
+    # 320 KiB.
+    frames = [frame(number, text="ab" * 16_384, more=number < 10) for number in range(1, 11)]
+    begun = time.process_time()
+    ingest_frames(attempt.pk, token, body(*frames))
+    assert time.process_time() - begun < 3.0
+    assert texts(attempt) == ["***"] * 10

@@ -120,7 +120,7 @@ def test_any_cut_of_any_form_shows_nothing_but_a_few_characters(data, value):
     line = f"a {form} z"
     cuts = sorted(data.draw(st.sets(st.integers(1, len(line) - 1), max_size=4)))
     texts = [line[i:j] for i, j in zip([0, *cuts], [*cuts, len(line)], strict=True)]
-    stored, before = [], []
+    stored, before = [], ""
     for number, text in enumerate(texts, 1):
         shown, before = redaction.piece(text, before, more=number < len(texts))
         stored.append(shown)
