@@ -31,8 +31,13 @@ _BUCKET = (
     rf"(?:(?:s3|gs|r2|cos|oci|nebius|cw|hf)://[A-Za-z0-9][A-Za-z0-9._@-]*(?:/{_IN_BUCKET})?"
     rf"|https://[a-z0-9]+\.blob\.core\.windows\.net/{_IN_BUCKET})"
 )
+# Neither user, host nor path begins with a hyphen: ssh would take it for an option, such as the one
+# that names a command to run.
+_GIT_HOST = r"(?:[^-/@\s][^/@\s]*@)?(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
+_SCP_HOST = r"\w[\w.-]*@\w[\w.-]*"
+GIT_URL = rf"(?:https|ssh|git)://{_GIT_HOST}(?:/\S*)?|{_SCP_HOST}:(?!-)\S+"
 _GIT = re.compile(
-    r"(?P<url>(?:https|ssh|git)://[^/\s]+/[^@\s]+|[\w.-]+@[\w.-]+:[^@\s]+)(?:@(?P<ref>\S+))?"
+    rf"(?P<url>(?:https|ssh|git)://{_GIT_HOST}/[^@\s]+|{_SCP_HOST}:(?!-)[^@\s]+)(?:@(?P<ref>\S+))?"
 )
 _LONGEST_PATH = 4096
 

@@ -10,7 +10,7 @@ from monarch_client.spec.array_keys import array_leaves_envs_alone
 from monarch_client.spec.config_keys import CONFIG
 from monarch_client.spec.envs import ENVS
 from monarch_client.spec.findings import Findings, SpecCode, join
-from monarch_client.spec.locations import Source
+from monarch_client.spec.locations import GIT_URL, Source
 from monarch_client.spec.mount_keys import FILE_MOUNTS, VOLUMES, refuse_inline_volumes
 from monarch_client.spec.portal_keys import MOST_NODES, PARENTS_DRIVER, PORTAL, PORTAL_KEYS
 from monarch_client.spec.resource_keys import RESOURCE_KEYS, RESOURCES
@@ -24,7 +24,7 @@ _GIT_KEYS = (
     Key(
         "url",
         "The repository.",
-        Text("the URL of a repository", r"(?:https|ssh|git)://\S+|[\w.-]+@[\w.-]+:\S+"),
+        Text("the URL of a repository", GIT_URL),
         "https://github.com/org/repo.git",
         required=True,
     ),

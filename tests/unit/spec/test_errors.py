@@ -126,6 +126,10 @@ OUT_OF_FORM_OR_RANGE = [
     ("file_mounts", {"/a": {"mode": "MOUNT"}}), ("file_mounts", {"/a": {"source": "./x"}}),
     ("workdir", "s3://bucket"), ("workdir", ""), ("workdir", {"ref": "main"}),
     ("workdir", {"url": "file:///etc"}), ("workdir", {"url": "https://h/r", "ref": "-x"}),
+    ("workdir", {"url": "ssh://-oProxyCommand=touch%20x/r"}),
+    ("workdir", {"url": "ssh://git@-oProxyCommand=x/r"}), ("workdir", {"url": "ssh://-u@host/r"}),
+    ("workdir", {"url": "-oProxyCommand=x@host:r"}), ("workdir", {"url": "git@-host:r"}),
+    ("workdir", {"url": "git@host:-oProxyCommand=x"}), ("workdir", {"url": "https:///r"}),
 ]  # fmt: skip
 
 
