@@ -21,6 +21,7 @@ _DEFAULT_RESERVE = 512 * MIB
 # Of a disk too small for the default reserve, this part must do.
 _SMALL_DISK_PART = 20
 _LAST_PART = 4
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +78,25 @@ def require_room_for_frames() -> None:
         raise FramesPostponedError
 
 
+def is_full_disk(error: BaseException) -> bool:
+    """Whether a full disk or quota is the error, or a cause of it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, StorageFullError):
+            return True
+        if isinstance(cause, OSError) and cause.errno in _FULL:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
 @contextmanager
 def refused_when_full() -> Iterator[None]:
     """Raise StorageFullError in place of the system's error for a full disk or quota."""
     try:
         yield
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if error.errno in _FULL:
             raise StorageFullError from error
         raise
 

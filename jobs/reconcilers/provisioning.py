@@ -34,6 +34,7 @@ from jobs.errors import (
     StillLookingError,
 )
 from jobs.ground import clock
+from jobs.ground.disk_space import is_full_disk
 from jobs.lifecycle import move
 from jobs.limits import backstop_of
 from jobs.logs.handed import masked_errors
@@ -49,6 +50,10 @@ log = logging.getLogger(__name__)
 
 # How soon a backend that has not answered is queried again.
 LOOK_AGAIN_S = 0.5
+_DISK_IS_FULL = (
+    "The disk of the portal's machine became full while the job was launched: it is launched again "
+    "once there is room."
+)
 _NOTHING_RUNS = frozenset({ClusterPhase.GONE, ClusterPhase.STOPPED, ClusterPhase.FAILED})
 
 
@@ -124,9 +129,14 @@ def _requested(
             backend.launch(_request(job, attempt, cluster))
             reach("launch.asked")
             view = backend.observe(cluster.name, attempt_id=attempt.pk, closely=False)
-    except (BackendError, DatabaseError):
+    except DatabaseError:
         raise
     except Exception as error:
+        if is_full_disk(error):
+            # What was laid out is removed with the cluster: the job does not wait for its own room.
+            raise NoCapacityError(_DISK_IS_FULL) from error
+        if isinstance(error, BackendError):
+            raise
         # A bug of the portal would recur at every tick, and the job would wait forever.
         message = f"The portal failed to launch it: {type(error).__name__}: {error}"
         raise BackendError(message) from error

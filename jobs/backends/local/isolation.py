@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -70,7 +71,13 @@ def start_nodes(
     }
     complaint = _run_launcher(json.dumps(plan), lock)
     if complaint:
-        raise BackendError(_explain(complaint, covered))
+        raise BackendError(_explain(complaint, covered)) from _system_error(complaint)
+
+
+def _system_error(complaint: str) -> OSError | None:
+    """Return the error of the operating system that the launcher's process met."""
+    found = re.search(r"\[Errno (\d+)\]", complaint)
+    return OSError(int(found[1]), os.strerror(int(found[1]))) if found else None
 
 
 def _run_launcher(plan: str, lock: int) -> str:

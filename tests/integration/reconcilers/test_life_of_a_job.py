@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from datetime import timedelta
 
 import pytest
@@ -11,6 +13,7 @@ from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.base import Leftovers
 from jobs.backends.fake.backend import FakeBackend, FakePlan
+from jobs.errors import BackendError
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job, LogHead
 from jobs.reconcilers import provisioning, queue, running
@@ -168,6 +171,30 @@ def test_a_launch_that_fails_by_a_bug_of_ours_fails_the_job_and_frees_its_machin
     assert status_of(submitted) == JobStatus.FAILED
     assert "ValueError: no such field" in submitted.message
     assert Cluster.objects.get().status == ClusterStatus.GONE
+
+
+@pytest.mark.parametrize("errno_of", [errno.ENOSPC, errno.EDQUOT])
+def test_a_launch_that_meets_a_full_disk_is_repeated_once_there_is_room(
+    fake, tick, submitted, time_machine, monkeypatch, errno_of
+):
+    launch = FakeBackend.launch
+
+    def full(*_args):
+        try:
+            raise OSError(errno_of, os.strerror(errno_of))
+        except OSError as error:
+            raise BackendError("This machine could not take the job.") from error
+
+    monkeypatch.setattr(FakeBackend, "launch", full)
+    tick()
+    assert status_of(submitted) == JobStatus.QUEUED
+    assert submitted.wait_reason == WaitReason.BACKOFF
+    tick()
+    assert Cluster.objects.get().status == ClusterStatus.GONE
+    monkeypatch.setattr(FakeBackend, "launch", launch)
+    time_machine.move_to(timezone.now() + timedelta(seconds=3))
+    tick()
+    assert status_of(submitted) in {JobStatus.PROVISIONING, JobStatus.SETTING_UP}
 
 
 def test_without_room_at_launch_the_job_waits_and_is_tried_again(

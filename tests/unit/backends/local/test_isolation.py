@@ -11,6 +11,7 @@ import pytest
 from jobs.backends.local import isolation as local_isolation
 from jobs.backends.local.isolation import NodeStart, blocked_directories, start_nodes
 from jobs.errors import BackendError
+from jobs.ground.disk_space import is_full_disk
 
 
 def make(path: Path, mode: int) -> Path:
@@ -38,6 +39,14 @@ def test_the_topmost_closed_directory_is_the_blocked_one(top: Path) -> None:
     make(top / "closed" / "also", 0o700)
     first, second = make(top / "closed/also/x", 0o755), make(top / "closed/y", 0o755)
     assert blocked_directories([first, second]) == [top / "closed"]
+
+
+def test_a_full_disk_of_the_launcher_is_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    complaint = "node 0: [Errno 28] No space left on device: '/x/output-0'"
+    monkeypatch.setattr(local_isolation, "_run_launcher", lambda *_: complaint)
+    with pytest.raises(BackendError) as caught:
+        start_nodes([], uid=None, needed=[], lock=0)
+    assert is_full_disk(caught.value)
 
 
 def test_a_refusal_of_private_mounts_names_what_to_do(
