@@ -80,7 +80,7 @@ class PortalProof:
         except UnknownTokenError as error:
             raise NotSignedInError(
                 f"The portal at {self._url} does not know this token: it is unknown, revoked or "
-                "expired." + sign_in_advice()
+                "expired, or another portal has this address now." + sign_in_advice()
             ) from error
         except (UnprovedError, http.client.HTTPException) as error:
             self._refuse(error)

@@ -16,6 +16,9 @@ PORTS = range(8100, 9900)
 TRIES = 200
 LAST_PORT = 65535
 ADDRESS = "127.0.0.1"
+# A word of the command line of each portal.
+_PORTALS_PACKAGE = "monarch_portal"
+_END_IT = "End that process and start again. Or move the"
 
 
 def listen(home: Home) -> socket.socket:
@@ -42,10 +45,14 @@ def listen(home: Home) -> socket.socket:
 
 
 def _refuse(port: int, which: str) -> NoReturn:
+    holder = describe_holder(ADDRESS, port)
+    # Its jobs and users are as good as this one's, which was stopped meanwhile.
+    is_portal = _PORTALS_PACKAGE in holder
+    way_on = "That is another portal: do not end it. Move this" if is_portal else _END_IT
     raise EmbeddedError(
-        f"Port {port}, {which}, is in use by {describe_holder(ADDRESS, port)}\n"
-        "End that process and start again. Or move the portal to another port on purpose: "
-        "MPORTAL_PORT=N make run. Running jobs follow it; people must use the new address."
+        f"Port {port}, {which}, is in use by {holder}\n"
+        f"{way_on} portal to another port: MPORTAL_PORT=N make run. Running jobs follow it; people "
+        "must use the new address."
     )
 
 
