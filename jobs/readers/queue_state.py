@@ -26,6 +26,7 @@ from jobs.readers.queue_rows import AmountRow, place_words, share_row
 from jobs.readers.visible_causes import visible_causes
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.limits import JOBS, NODES, Limit
+from jobs.scheduling.room import ending_within
 from jobs.scheduling.snapshot import (
     Decision,
     QueuedJob,
@@ -126,8 +127,7 @@ class QueueState:
 
     def _ending_nodes(self, key: str) -> int:
         """Return the nodes within a limit that are being given back."""
-        leaving = (each.shape for each in self.planned[0].running if each.is_leaving)
-        return sum(shape.num_nodes for shape in leaving if key in shape.limits)
+        return int(ending_within(key, NODES, self.planned[0].running))
 
     def _place(self, key: str, pool: Pool, queues: Iterable[str]) -> wire.Place:
         limit = self.planned[0].limits.get(key)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from jobs.scheduling.limits import Limit
 from jobs.scheduling.reservation import Reservations
 from jobs.scheduling.snapshot import QueuedJob, RunningJob, Snapshot
+
+
+def ending_within(key: str, what: str, running: Iterable[RunningJob]) -> float:
+    """Return how much of a resource is being given back within the limit `key`.
+
+    A job whose last attempt has just ended is there twice: for its machines, and for another try.
+    """
+    amounts: dict[int, float] = {}
+    for each in running:
+        if each.is_leaving and key in each.shape.limits:
+            amount = each.shape.amount(what)
+            amounts[each.job_id] = max(amount, amounts.get(each.job_id, 0.0))
+    return sum(amounts.values())
 
 
 class Room:
@@ -38,8 +51,7 @@ class Room:
     def ending_of(self, limit: Limit, what: str) -> float:
         """Return how much of a limit's resource is being given back."""
         key = next(key for key, each in self.limits.items() if each is limit)
-        leaving = (each.shape for each in self.running if each.is_leaving)
-        return sum(shape.amount(what) for shape in leaving if key in shape.limits)
+        return ending_within(key, what, self.running)
 
     def count_on(self, chosen: Collection[RunningJob], job: QueuedJob) -> None:
         """Reserve for `job` what `chosen`, which are being stopped, will leave soon.

@@ -132,11 +132,15 @@ def test_jobs_of_an_array_go_by_their_siblings(member, project, fake):
 
 def test_machines_that_are_ending_are_counted(member, project, fake):
     fake.set_capacity(4)
+    # Its status is about to change: its machines count once.
+    over = queued(project, 1, status=JobStatus.RUNNING)
+    make_attempt(over, ended_at=timezone.now())
     ending = make_attempt(queued(project, 3, status=JobStatus.SUCCEEDED), ended_at=timezone.now())
-    type(ending.cluster).objects.update(release_requested_at=timezone.now(), num_nodes=3)
-    running(project, 1)
+    Cluster.objects.filter(pk=ending.cluster_id).update(
+        release_requested_at=timezone.now(), num_nodes=3
+    )
     reported = why(member, queued(project, 1))
-    assert reported["sentence"] == "Needs 1 node; 0 of 4 are free on fake, 3 are ending."
+    assert reported["sentence"] == "Needs 1 node; 0 of 4 are free on fake, 4 are ending."
 
 
 def test_without_anything_known_of_those_ahead_no_moment_is_made_up(member, project, fake):
