@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import signal
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
@@ -33,6 +34,8 @@ from jobs.models.gateway_session import AWAY_LIMIT
 log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
+# Between two checks of the rights of a session.
+CHECK_S = 10.0
 _PREFIX = "/gateway/"
 _TERMINAL_ROUTE = "v1/terminal"
 T = TypeVar("T")
@@ -50,6 +53,8 @@ class Gateway:
         self.listeners = Listeners(self._admit)
         # Current sessions of the attempts that are connected here, with their attempts.
         self._known: dict[int, int] = {}
+        # When the rights of connected sessions were checked last.
+        self._checked_at: dict[int, float] = {}
         self._routes: dict[str, Callable[[Connection, str], Awaitable[None]]] = {
             "v1/session": self._admit_session,
             "v1/head": self._admit_head,
@@ -242,6 +247,7 @@ class Gateway:
         Closing is not awaited: a dead peer takes seconds, and leases would expire meanwhile.
         """
         await self._note_traffic()
+        await self._check_rights()
         await self._end_sessions()
         await self._end_heads()
         await self._follow_heads()
@@ -271,6 +277,15 @@ class Gateway:
             if session.attempt_id in moved:
                 why = "the head is connected to another process"
                 self.exchange.background.start(session.close(1012, why))
+
+    async def _check_rights(self) -> None:
+        """End connected sessions without rights: worker processes may be busy, or away."""
+        now = time.monotonic()
+        checked = {pk: at for pk, at in self._checked_at.items() if pk in self.exchange.sessions}
+        due = [pk for pk in self.exchange.sessions if checked.get(pk, 0.0) < now - CHECK_S]
+        self._checked_at = {**checked, **dict.fromkeys(due, now)}
+        if due:
+            await in_thread(rows.end_without_rights, due)
 
     async def _note_traffic(self) -> None:
         meters = {pk: each.meter for pk, each in self.exchange.sessions.items()}

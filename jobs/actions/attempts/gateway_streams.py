@@ -127,6 +127,14 @@ def _refuse_ended(session: GatewaySession) -> None:
         raise SessionEndedError(reason)
 
 
+def end_without_rights(session_ids: list[int]) -> None:
+    """End those of the sessions that may not go on; `jobs/reconcilers/gateway.py` ends all such."""
+    rows = GatewaySession.objects.current().filter(pk__in=session_ids)
+    for session in rows.select_related("attempt__job__project", "user", "token"):
+        if reason := why_not_allowed(session):
+            close_session(session, reason)
+
+
 def _refuse_late(session: GatewaySession) -> None:
     now = clock.now()
     if session.seen_at is None:

@@ -17,12 +17,15 @@ from jobs.actions.attempts.open_gateway import open_session
 from jobs.actions.projects.members import remove_member, set_role
 from jobs.background import hints
 from jobs.errors import SessionEndedError
+from jobs.gateway import process
 from jobs.ground import clock
 from jobs.models import Attempt, GatewaySession, UserSession
 from jobs.permissions import Actor
 from jobs.reconcilers import gateway as reconciler
 from jobs.statuses import GatewayState, Role
 from tests.factories import make_token, make_user
+from tests.integration.gateway.conftest import GatewayThread
+from tests.integration.gateway.ends import Program
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -128,6 +131,18 @@ def test_a_connected_terminal_ends_with_its_browsers_session(
     for session_id in reconciler.due():
         reconciler.step(session_id)
     assert GatewaySession.objects.get().state == GatewayState.CLOSED
+
+
+def test_a_connected_session_ends_although_no_worker_process_runs(
+    opener: Opener, gateway: GatewayThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "CHECK_S", 0.0)
+    program = Program(gateway.url, opener.terminal())
+    gateway.look()
+    sign_out(opener)
+    gateway.look()
+    assert "signed in" in program.read("close")["detail"]
+    assert program.is_closed()
 
 
 def test_the_ticket_of_a_terminal_opens_none_after_the_sign_out(opener: Opener) -> None:
