@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.real.people import PASSWORD
 from tests.waiting import eventually
 
 WORD = b"81818"
@@ -85,3 +86,19 @@ def test_a_terminal_ends_within_seconds_when_its_user_loses_the_role(people, liv
             expect(state).to_contain_text("this takes the role", timeout=15_000)
         finally:
             assert client.put(path, json={"role": "member"}).is_success
+
+
+def test_the_programs_of_a_terminal_end_with_the_sign_out_of_its_browser(people, job):
+    page = people.nobody()
+    page.goto(f"/sign-in?next=/rl/jobs/{job}/terminal")
+    page.get_by_label("Username").fill("mia")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.locator(".xterm-rows")).to_contain_text("node 0", timeout=20_000)
+    page.keyboard.type(f"sleep {WORD.decode()}\n")
+    assert eventually(is_running)
+    other = page.context.new_page()
+    other.goto("/rl/jobs")
+    other.get_by_label("Account: mia").click()
+    other.get_by_role("button", name="Sign out").click()
+    assert eventually(lambda: not is_running(), timeout_s=20)
