@@ -6,8 +6,12 @@ Who sent them, what is new and what it means is for `jobs.actions.ingest.ingest_
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
-from typing import Any
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from jobs.errors import InvalidFrameError
 from jobs.logs import mesh_frames, samples, task_frames
@@ -39,75 +43,74 @@ _MAX_INT = 2**31 - 1
 # NaN and Infinity are not JSON: each check refuses this value by the name of its field.
 _NOT_FINITE = object()
 
-_Check = Callable[[Any], bool]
+Field = Annotated[str, Meta(max_length=_MAX_FIELD_CHARS)]
+Int = Annotated[int, Meta(ge=-_MAX_INT, le=_MAX_INT)]
+Natural = Annotated[int, Meta(ge=0, le=_MAX_INT)]
 
 
-def _text(value: object) -> bool:
-    return type(value) is str and len(value) <= _MAX_FIELD_CHARS
+def _one_of(values: Iterable[str]) -> Meta:
+    return Meta(pattern=rf"\A(?:{'|'.join(map(re.escape, sorted(values)))})\Z")
 
 
-def _int(value: object) -> bool:
-    return type(value) is int and -_MAX_INT <= value <= _MAX_INT
+class StageReport(Struct):
+    """The begin or end of a stage."""
+
+    stage: Annotated[str, _one_of(STAGES)]
+    phase: Annotated[str, _one_of(PHASES)]
+    ok: bool = True
+    detail: Field | None = None
 
 
-def _natural(value: object) -> bool:
-    return _int(value) and value >= 0  # type: ignore[operator]
+class WorkerReport(Struct):
+    """The state of a node's worker."""
+
+    status: Annotated[str, _one_of(WORKER_STATES)]
+    about: Natural = 0
+    host: Field | None = None
+    address: Field | None = None
+    mesh: Field | None = None
+    pid: Natural | None = None
+    python: Field | None = None
+    exit_code: Int | None = None
+    detail: Field | None = None
 
 
-def _bool(value: object) -> bool:
-    return type(value) is bool
+class ExitReport(Struct):
+    """The exit of a node's command."""
+
+    exit_code: Int
+    signal: Int | None = None
 
 
-def _one_of(values: Collection[str]) -> _Check:
-    return lambda value: type(value) is str and value in values
+class StacksReport(Struct):
+    """The stacks of one process, or, with `done`, the last answer to a request."""
+
+    ask: Natural
+    pid: Natural | None = None
+    command: Field | None = None
+    text: Field | None = None
+    why: Field | None = None
+    left_out: Natural | None = None
+    done: bool = False
 
 
-def _maybe(check: _Check) -> _Check:
-    return lambda value: value is None or check(value)
+class EndReport(Struct):
+    """The verdict of a runner."""
+
+    reason: Annotated[str, _one_of(REASONS)]
+    exit_code: Int | None = None
+    message: Field | None = None
+    hint: Field | None = None
+    evidence: Field | None = None
+    crash: Field | None = None
 
 
-# Of each kind: fields that must be there, and fields that may.
-_FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
-    STAGE: (
-        {"stage": _one_of(STAGES), "phase": _one_of(PHASES)},
-        {"ok": _bool, "detail": _maybe(_text)},
-    ),
-    WORKER: (
-        {"status": _one_of(WORKER_STATES)},
-        {
-            "about": _natural,
-            "host": _maybe(_text),
-            "address": _maybe(_text),
-            "mesh": _maybe(_text),
-            "pid": _maybe(_natural),
-            "python": _maybe(_text),
-            "exit_code": _maybe(_int),
-            "detail": _maybe(_text),
-        },
-    ),
-    EXIT: ({"exit_code": _int}, {"signal": _maybe(_int)}),
-    # Of one process, or, with `done`, the last answer.
-    STACKS: (
-        {"ask": _natural},
-        {
-            "pid": _maybe(_natural),
-            "command": _maybe(_text),
-            "text": _maybe(_text),
-            "why": _maybe(_text),
-            "left_out": _maybe(_natural),
-            "done": _bool,
-        },
-    ),
-    END: (
-        {"reason": _one_of(REASONS)},
-        {
-            "exit_code": _maybe(_int),
-            "message": _maybe(_text),
-            "hint": _maybe(_text),
-            "evidence": _maybe(_text),
-            "crash": _maybe(_text),
-        },
-    ),
+_REPORTS: dict[str, type[Struct]] = {
+    STAGE: StageReport,
+    WORKER: WorkerReport,
+    EXIT: ExitReport,
+    STACKS: StacksReport,
+    END: EndReport,
 }
 # Texts of programs and machines, which may hold anything.
 TEXT_FIELDS = (
@@ -213,12 +216,12 @@ def _wrong_line(frame: Frame) -> str:
 
 def _wrong_report(frame: Frame, num_ranks: int) -> str:
     kind = frame.get("kind")
-    if type(kind) is not str or kind not in _FIELDS:
-        return f"its kind is not one of line, {', '.join(_FIELDS)}."
-    required, optional = _FIELDS[kind]
-    for field, check in {**required, **optional}.items():
-        if (field in frame or field in required) and not check(frame.get(field)):
-            return f"its {field} is missing or not what a frame of kind {kind} may hold."
+    if type(kind) is not str or kind not in _REPORTS:
+        return f"its kind is not one of line, {', '.join(_REPORTS)}."
+    try:
+        msgspec.convert(frame, _REPORTS[kind])
+    except ValueError as error:
+        return f"it is not what a frame of kind {kind} may hold: {error}."
     about = about_rank(frame)
     if frame["rank"] != 0 and (kind in _FROM_RANK_0 or about != frame["rank"]):
         return f"only rank 0 may send it ({kind})."

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from jobs.logs.lines import storable
 from monarch_client.runner.vocabulary.frames import METRICS
@@ -15,74 +17,51 @@ from monarch_client.runner.vocabulary.limits import (
 )
 
 _MOST_CHARS = 100
-_MOST_RATE = 1e15
 
-_Check = Callable[[Any], bool]
-
-
-def _number(least: float, most: float) -> _Check:
-    """Return a check for a finite number within bounds, or None: not reported."""
-    return lambda value: (
-        value is None
-        # Neither true nor false are numbers here; nor is what JSON of Python's own calls NaN.
-        # It is not within bounds either, nor infinite.
-        or (type(value) in (int, float) and least <= value <= most)
-    )
+# What is None was not reported.
+Percent = Annotated[float, Meta(ge=0, le=100)] | None
+Bytes = Annotated[int, Meta(ge=0, le=MAX_MEMORY_BYTES)] | None
+Rate = Annotated[float, Meta(ge=0, le=1e15)] | None
 
 
-def _whole(most: int) -> _Check:
-    return lambda value: value is None or (type(value) is int and 0 <= value <= most)
+class Gpu(Struct):
+    """One GPU of a sample."""
+
+    index: Annotated[int, Meta(ge=0, le=1023)] | None = None
+    name: Annotated[str, Meta(max_length=_MOST_CHARS)] | None = None
+    utilization: Percent = None
+    memory_used: Bytes = None
+    memory_total: Bytes = None
+    celsius: Annotated[float, Meta(ge=-273, le=MAX_CELSIUS)] | None = None
+    watts: Annotated[float, Meta(ge=0, le=MAX_WATTS)] | None = None
 
 
-def _name(value: object) -> bool:
-    return value is None or (type(value) is str and len(value) <= _MOST_CHARS)
+class Sample(Struct):
+    """A sample of a host."""
 
-
-_PERCENT = _number(0, 100)
-_HOST: dict[str, _Check] = {
-    "cpu": _PERCENT,
-    "cpus": _whole(1_000_000),
-    "memory_used": _whole(MAX_MEMORY_BYTES),
-    "memory_total": _whole(MAX_MEMORY_BYTES),
-    "disk_used": _whole(MAX_MEMORY_BYTES),
-    "disk_total": _whole(MAX_MEMORY_BYTES),
-    "net_in": _number(0, _MOST_RATE),
-    "net_out": _number(0, _MOST_RATE),
-}
-_GPU: dict[str, _Check] = {
-    "index": _whole(1023),
-    "name": _name,
-    "utilization": _PERCENT,
-    "memory_used": _whole(MAX_MEMORY_BYTES),
-    "memory_total": _whole(MAX_MEMORY_BYTES),
-    "celsius": _number(-273, MAX_CELSIUS),
-    "watts": _number(0, MAX_WATTS),
-}
+    cpu: Percent = None
+    cpus: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    memory_used: Bytes = None
+    memory_total: Bytes = None
+    disk_used: Bytes = None
+    disk_total: Bytes = None
+    net_in: Rate = None
+    net_out: Rate = None
+    gpus: Annotated[list[Gpu], Meta(max_length=MAX_GPUS)] = []
 
 
 def what_is_wrong_with_sample(frame: dict[str, Any]) -> str:
     """Describe what is wrong in a sentence; "" if nothing is. Rank and time were checked before."""
-    wrong = next((name for name, check in _HOST.items() if not check(frame.get(name))), "")
-    if wrong:
-        return f"its {wrong} is not what a frame of kind {METRICS} may hold."
-    gpus: Any = frame.get("gpus", [])
-    if type(gpus) is not list or len(gpus) > MAX_GPUS:
-        return f"its gpus are not a list of at most {MAX_GPUS}."
-    for gpu in gpus:
-        if type(gpu) is not dict or not all(check(gpu.get(name)) for name, check in _GPU.items()):
-            return "one of its gpus is not sound."
+    try:
+        msgspec.convert(frame, Sample)
+    except ValueError as error:
+        return f"it is not what a frame of kind {METRICS} may hold: {error}."
     return ""
 
 
 def kept_of(frame: dict[str, Any]) -> dict[str, Any]:
     """Return the stored form of a valid sample: every key is there, and no other."""
-    return {
-        **{name: frame.get(name) for name in _HOST},
-        "gpus": [
-            {
-                **{name: gpu.get(name) for name in _GPU},
-                "name": storable(gpu.get("name") or "", _MOST_CHARS),
-            }
-            for gpu in frame.get("gpus", [])
-        ],
-    }
+    kept: dict[str, Any] = msgspec.to_builtins(msgspec.convert(frame, Sample))
+    for gpu in kept["gpus"]:
+        gpu["name"] = storable(gpu["name"] or "", _MOST_CHARS)
+    return kept
