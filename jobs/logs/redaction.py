@@ -258,8 +258,10 @@ def _begins_one(parts: list[bytes], start: bytes) -> bool:
 
 
 def _begin_of_end(raw: bytes) -> int:
-    """Return where the end of the text begins: not within escapes or hexadecimal digits."""
-    return len(raw[: max(0, len(raw) - _END_BYTES)].rstrip(b"\\0123456789abcdefABCDEF"))
+    """Return where the end of the text begins: in step with the backslashes or digits before it."""
+    begin = max(0, len(raw) - _END_BYTES)
+    run = len(raw[:begin].rstrip(b"\\0123456789abcdefABCDEF"))
+    return run + (begin - run) // 8 * 8
 
 
 def _by_text(raws: list[bytes], spans: list[Span]) -> Iterable[tuple[int, list[Span]]]:
