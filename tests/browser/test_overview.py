@@ -118,6 +118,8 @@ def test_an_overview_is_fine_for_axe_and_fits_a_screen(look, visitors, address, 
 
 
 def test_an_overview_shows_changes_by_itself_and_leads_on_by_keyboard(page: Page, busy: Project):
+    # Signing in led here before all of it was stored.
+    page.goto("/rl")
     page.locator("#live-state[data-state=on]").wait_for()
     failures = page.locator("#overview-failures")
     expect(failures).to_contain_text("CUDA out of memory")
