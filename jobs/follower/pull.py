@@ -20,6 +20,7 @@ from jobs.errors import BackendError, FramesPostponedError
 from jobs.ground.disk_space import require_room_for_frames
 from jobs.models import Attempt
 from monarch_client.crash_points import reach
+from monarch_client.runner.base.retry import Retry
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class PullCarrier(threading.Thread):
         self._stopping = threading.Event()
         self._moved_at = time.monotonic()
         self._pause_s = PAUSE_S
+        self._retry = Retry(2 * PAUSE_S, LONGEST_PAUSE_S)
         self._reported_at = time.monotonic()
 
     @property
@@ -67,10 +69,11 @@ class PullCarrier(threading.Thread):
         try:
             is_open = self._carry()
             self._pause_s = PAUSE_S
+            self._retry.succeeded()
         except (BackendError, DatabaseError, FramesPostponedError) as error:
             log.warning("not carried: %s", error, extra=self._context)
             is_open = True
-            self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+            self._pause_s = self._retry.next_pause_s()
         finally:
             # Many threads share a small pool: none keeps a connection while it waits.
             connections.close_all()

@@ -18,8 +18,10 @@ from django.conf import settings
 from redis import RedisError
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
-from redis.asyncio.retry import Retry
+from redis.asyncio.retry import Retry as RedisRetry
 from redis.backoff import NoBackoff
+
+from monarch_client.runner.base.retry import Retry
 
 log = logging.getLogger(__name__)
 
@@ -146,11 +148,11 @@ class Feed:
                 await getattr(self._pubsub, command)(*topics)
 
     async def _listen(self) -> None:
-        pause_s = _FIRST_PAUSE_S
+        retry = Retry(_FIRST_PAUSE_S, _LAST_PAUSE_S)
         while True:
             try:
                 async for topic in self._topics_hinted():
-                    pause_s = _FIRST_PAUSE_S
+                    retry.succeeded()
                     self._note(topic)
             except (RedisError, OSError) as error:
                 log.warning("live feed lost: %s", error, extra={"action": "live_feed_lost"})
@@ -163,13 +165,15 @@ class Feed:
                 # It is not needed until the next watcher.
                 self._wanted.clear()
                 await self._wanted.wait()
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+            await asyncio.sleep(retry.next_pause_s())
 
     async def _topics_hinted(self) -> AsyncIterator[str]:
         """Yield topics that are hinted at or newly subscribed to, until the connection breaks."""
         client = Redis.from_url(
-            self._url, socket_connect_timeout=2, retry=Retry(NoBackoff(), 0), decode_responses=True
+            self._url,
+            socket_connect_timeout=2,
+            retry=RedisRetry(NoBackoff(), 0),
+            decode_responses=True,
         )
         async with client, client.pubsub() as pubsub:
             try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from monarch_client.gateway.dialing import Dialer, FinalRefusalError
+from monarch_client.runner.base.retry import Retry
 
 PATH = "/gateway/v1/session"
 PING_EVERY_S = 2.0
@@ -79,13 +79,13 @@ class SessionStream:
 
     async def run(self) -> None:
         """Keep the stream open. LostError: the session ended, or was away for too long."""
-        pause_s = _FIRST_PAUSE_S
+        retry = Retry(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
                 stream = await asyncio.wait_for(
                     self._dialer.dial_proved(PATH, self._credential), max(0.1, self._left_s)
                 )
-                pause_s = _FIRST_PAUSE_S
+                retry.succeeded()
                 await self._use(stream)
             except FinalRefusalError as error:
                 raise LostError(str(error), self._away_s) from error
@@ -93,9 +93,7 @@ class SessionStream:
                 reason = str(error) or type(error).__name__
             if self._left_s <= 0:
                 raise LostError(reason, self._away_s)
-            jitter = random.uniform(0.75, 1.25)  # noqa: S311 - no secret
-            await asyncio.sleep(min(pause_s * jitter, self._left_s))
-            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(retry.next_pause_s(self._left_s))
 
     async def close(self) -> None:
         """Report the end of the program, so that the portal ends the session."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import re
 import time
@@ -14,6 +16,7 @@ import httpx
 from monarch_client.errors import NotSignedInError, UnexpectedAnswerError, UnreachableError
 from monarch_client.rest.proving import PortalProof
 from monarch_client.rest.refusals import is_problem, refusal
+from monarch_client.runner.base.retry import Retry
 from monarch_client.version import __version__
 
 API = "/api/v1"
@@ -106,9 +109,9 @@ class Connection:
     def _send_patiently(
         self, method: str, path: str, options: dict[str, Any], *, repeatable: bool
     ) -> httpx.Response:
-        give_up_at = time.monotonic() + self._patience_s
-        for tries, pause_s in enumerate(pauses(), 1):
-            last_chance = time.monotonic() + pause_s > give_up_at
+        retry = pauses(limit_s=self._patience_s)
+        for tries in itertools.count(1):
+            last_chance = retry.is_over
             try:
                 response = self._send(method, path, options)
             except _NEVER_GOOD as error:
@@ -125,8 +128,8 @@ class Connection:
                     return response
             if tries == QUIET_TRIES and self.on_away:
                 self.on_away(f"The portal at {self.url} does not answer; trying again ...")
-            self.sleep(pause_s)
-        raise AssertionError  # pauses() never ends
+            self.sleep(retry.next_pause_s())
+        raise AssertionError  # the count never ends
 
     def _send(self, method: str, path: str, options: dict[str, Any]) -> httpx.Response:
         # A body that is read once must be opened anew for each try.
@@ -135,12 +138,9 @@ class Connection:
         return self._http.request(method, path, **options)
 
 
-def pauses() -> Iterator[float]:
-    """Yield the seconds to wait before each next try: doubling up to a limit, without end."""
-    pause_s = FIRST_PAUSE_S
-    while True:
-        yield pause_s
-        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+def pauses(limit_s: float = math.inf) -> Retry:
+    """Return the pauses between the tries of a request, for as long as `limit_s`."""
+    return Retry(FIRST_PAUSE_S, LONGEST_PAUSE_S, limit_s=limit_s)
 
 
 def is_away(response: httpx.Response) -> bool:

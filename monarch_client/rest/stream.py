@@ -19,6 +19,7 @@ from monarch_client.rest.client import PortalClient, given
 from monarch_client.rest.connection import pauses
 from monarch_client.rest.decoding import decode
 from monarch_client.rest.server_sent import ServerSentEvent, read_events
+from monarch_client.runner.base.retry import Retry
 
 # The portal sends a beat every 15 s: silence for longer means a dead connection.
 SILENCE_S = 40.0
@@ -69,7 +70,7 @@ class Follower:
     after: str = field(default="", init=False)
     _ended: bool = field(default=False, init=False)
     _barren: int = field(default=0, init=False)
-    _pauses: Iterator[float] = field(default_factory=pauses, init=False)
+    _retry: Retry = field(default_factory=pauses, init=False)
 
     def events(self) -> Iterator[FollowEvent]:
         """Yield all events until the job has ended and its last line was yielded."""
@@ -86,7 +87,7 @@ class Follower:
                 self._barren += 1
                 yield Disconnected(error.message)
             if not self._ended:
-                self.client.connection.sleep(next(self._pauses) if streaming else POLL_S)
+                self.client.connection.sleep(self._retry.next_pause_s() if streaming else POLL_S)
 
     def _stream(self) -> Iterator[FollowEvent]:
         query = httpx.QueryParams(given({"tail": self.tail, **self.choice}))
@@ -105,7 +106,8 @@ class Follower:
 
     def _fruitful(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
-            self._barren, self._pauses = 0, pauses()
+            self._barren = 0
+            self._retry.succeeded()
             yield chunk
 
     def _take(self, event: ServerSentEvent) -> Iterator[FollowEvent]:

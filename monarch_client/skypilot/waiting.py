@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from monarch_client.runner.base.retry import Retry
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
 from monarch_client.skypilot.rows import Row, read
 
@@ -56,18 +57,16 @@ def ended(look: Callable[[], Sequence[Any]], request_id: str, patience_s: float)
     if not request_id:
         # To the server it would mean all of them.
         raise SkyPilotError("not_found", "A request has an id.")
-    deadline = time.monotonic() + patience_s
-    delay_s = FIRST_LOOK_S
+    retry = Retry(FIRST_LOOK_S, LONGEST_LOOK_S, growth=1.5, limit_s=patience_s)
     while True:
         found = look()
         if not found:
             raise SkyPilotError("not_found", f"SkyPilot's server knows no request {request_id}.")
         if read(found[0], "status") in FINISHED:
             return found[0]
-        if time.monotonic() + delay_s > deadline:
+        if retry.is_over:
             raise StillBusyError(request_id)
-        time.sleep(delay_s)
-        delay_s = min(delay_s * 1.5, LONGEST_LOOK_S)
+        time.sleep(retry.next_pause_s())
 
 
 def is_open(row: Row, name: str) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from monarch_client.runner.base.retry import Retry
 from monarch_portal.embedded import child
 from monarch_portal.embedded.child import Process
 from monarch_portal.embedded.errors import EmbeddedError
@@ -31,9 +32,12 @@ class Part:
     patience_s: float = 10.0
     longest_delay_s: float = LONGEST_DELAY_S
     process: Process | None = None
-    failures: int = 0
     _started_at: float = field(default=0.0, init=False)
     _due_at: float = field(default=0.0, init=False)
+    _retry: Retry = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._retry = Retry(FIRST_DELAY_S, self.longest_delay_s)
 
     def begin(self) -> None:
         """Start the process. EmbeddedError if it can't be."""
@@ -70,7 +74,7 @@ class Part:
 
     def _note_end(self, code: int) -> None:
         if time.monotonic() - self._started_at > STEADY_S:
-            self.failures = 0
+            self._retry.succeeded()
         log.error(
             "%s ended, starting it again",
             self.name,
@@ -80,6 +84,4 @@ class Part:
         self._postpone()
 
     def _postpone(self) -> None:
-        delay = min(FIRST_DELAY_S * 2**self.failures, self.longest_delay_s)
-        self.failures += 1
-        self._due_at = time.monotonic() + delay
+        self._due_at = time.monotonic() + self._retry.next_pause_s()

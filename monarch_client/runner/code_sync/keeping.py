@@ -17,6 +17,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from monarch_client.runner.base.retry import Retry
 from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.code.errors import BlockMissingError, CodeError
 from monarch_client.runner.code.manifest import File, Folder
@@ -95,7 +96,7 @@ class Keeper:
         self._news.set()
 
     def _run(self) -> None:
-        pause_s = _FIRST_PAUSE_S
+        retry = Retry(_FIRST_PAUSE_S, _LAST_PAUSE_S)
         while True:
             self._news.wait()
             self._news.clear()
@@ -111,14 +112,13 @@ class Keeper:
                 self.problem = f"{error} (the head node tries again)"
                 self._note_result(tree)
                 self._news.set()
-                self._closed.wait(pause_s)
-                pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+                self._closed.wait(retry.next_pause_s())
             else:
                 self.kept = tree
                 if not self.problem:
                     write_note(self._note, tree)
                 self._note_result(tree)
-                pause_s = _FIRST_PAUSE_S
+                retry.succeeded()
                 self._closed.wait(pause_after(time.monotonic() - began_at))
 
     def _note_result(self, tree: str) -> None:

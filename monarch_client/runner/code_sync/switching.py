@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.base.retry import Retry
 from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code.manifest import is_digest
@@ -149,13 +150,12 @@ class Switches:
 
     async def _remind_late_ranks(self) -> None:
         """Send each late rank to the head: a lost stream may have carried the decision."""
-        pause_s = _FIRST_PAUSE_S
+        retry = Retry(_FIRST_PAUSE_S, _LAST_PAUSE_S)
         while late := set(range(self._member.ranks)) - self._have:
             for start in range(0, self._member.ranks, _MOST_DIALS):
                 some = late.intersection(range(start, start + _MOST_DIALS))
                 await asyncio.gather(*map(self._remind_rank, some))
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+            await asyncio.sleep(retry.next_pause_s())
 
     async def _remind_rank(self, rank: int) -> None:
         decided = self.decided
@@ -321,7 +321,7 @@ class Switches:
 
     async def _request_decision(self) -> None:
         """Request the decided tree from the head until this rank has it."""
-        pause_s, problem = _FIRST_PAUSE_S, ""
+        retry, problem = Retry(_FIRST_PAUSE_S, _LAST_PAUSE_S), ""
         member = self._member
         while True:
             have = member.generations.current
@@ -338,8 +338,7 @@ class Switches:
                 problem = await self._problem_with(str(decided))
                 if not problem:
                     continue
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+            await asyncio.sleep(retry.next_pause_s())
 
     async def _problem_with(self, tree: str) -> str:
         """Switch to a tree that was decided; return why that is not possible."""

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from monarch_client.runner.base.retry import Retry
 from monarch_client.runner.delivery.portal_address import open_connection, portal_url
 from monarch_client.runner.journal.samples import MOST_PUSHED_BYTES, Samples
 from monarch_client.runner.vocabulary.frames import replacement_for, stored_prefix
@@ -179,7 +180,7 @@ class PushCarrier:
         self._stack_requests: list[StackRequest] = []
         self._finishing = threading.Event()
         self._max_bytes = MAX_BODY_BYTES
-        self._back_off_s = _FIRST_BACK_OFF_S
+        self._retry = Retry(_FIRST_BACK_OFF_S, _LAST_BACK_OFF_S)
         self._thread = threading.Thread(target=self._push, daemon=True, name="push")
         # Called once everything is acknowledged, including the verdict.
         self.on_acknowledged: Callable[[], None] = lambda: None
@@ -265,7 +266,7 @@ class PushCarrier:
         if len(stored) < len(lines):
             self._back_off()
             return
-        self._back_off_s = _FIRST_BACK_OFF_S
+        self._retry.succeeded()
         self._max_bytes = MAX_BODY_BYTES
 
     def _narrow_down(self, lines: list[bytes], answer: Answer) -> None:
@@ -289,5 +290,4 @@ class PushCarrier:
 
     def _back_off(self) -> None:
         # Not shortened by `finish`: the portal is away, and haste would not bring it back.
-        time.sleep(self._back_off_s)
-        self._back_off_s = min(self._back_off_s * 2, _LAST_BACK_OFF_S)
+        time.sleep(self._retry.next_pause_s())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import random
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.certificates import CertificateError, sign_request
+from monarch_client.runner.base.retry import Retry
 from monarch_client.runner.gateway import dialing
 from monarch_client.runner.gateway.admissions import Admissions
 from monarch_client.runner.gateway.links import (
@@ -63,12 +63,12 @@ class Head:
 
     async def run(self) -> None:
         """Stay connected until the task is cancelled."""
-        pause_s, connected_at = _FIRST_PAUSE_S, time.monotonic()
+        retry, connected_at = Retry(_FIRST_PAUSE_S, _LAST_PAUSE_OF_REFUSED_S), time.monotonic()
         while True:
             longest_s = _LAST_PAUSE_S
             try:
                 self._stream = await dialing.dial_head(self._settings)
-                pause_s = _FIRST_PAUSE_S
+                retry.succeeded()
                 try:
                     await self._talk(self._stream)
                 finally:
@@ -83,8 +83,7 @@ class Head:
             if time.monotonic() - connected_at > MAX_AWAY_S:
                 # The portal has given them up, or cannot say that it has ended them.
                 self._end_all_but(set())
-            await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
-            pause_s = min(pause_s * 2, longest_s)
+            await asyncio.sleep(retry.next_pause_s(longest_s))
 
     async def report_lost(self, rank: int) -> None:
         """Report that the host of a rank is lost, now and after each reconnection."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.base import tls
 from monarch_client.runner.base.event_thread import EventThread
+from monarch_client.runner.base.retry import Retry
 from monarch_client.runner.peers import wire
 from monarch_client.runner.vocabulary.frames import number_of, stored_prefix
 from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
@@ -84,18 +85,17 @@ class Link:
     async def _keep_connected(self) -> None:
         self._work = asyncio.Event()
         self._answered = asyncio.Event()
-        pause_s = _FIRST_PAUSE_S
+        # Short enough that rank 0 does not declare this rank lost.
+        retry = Retry(_FIRST_PAUSE_S, min(_LAST_PAUSE_S, self._silence_s / 5))
         while True:
             started_at = time.monotonic()
             with contextlib.suppress(*_TROUBLE):
                 await self._talk()
             if self._heard_at > started_at:
-                pause_s = _FIRST_PAUSE_S
+                retry.succeeded()
             if self._is_over:
                 return
-            await asyncio.sleep(pause_s)
-            # Short enough that rank 0 does not declare this rank lost.
-            pause_s = min(pause_s * 2, _LAST_PAUSE_S, self._silence_s / 5)
+            await asyncio.sleep(retry.next_pause_s())
 
     @property
     def _is_over(self) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.base.memory_pressure import oom_kills
 from monarch_client.runner.base.process_tree import NODE_MARK
 from monarch_client.runner.base.processes import exit_code_of
+from monarch_client.runner.base.retry import Retry
 from monarch_client.runner.vocabulary.verdicts import ended_with
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SideProcess:
         self._write_settings = write_settings
         self._command: Command | None = None
         self._is_reported = False
-        self._pause_s = _FIRST_PAUSE_S
+        self._retry = Retry(_FIRST_PAUSE_S, _LAST_PAUSE_S)
         self._started_at = 0.0
         self._oom_kills = 0
 
@@ -106,9 +107,8 @@ class SideProcess:
     def _failed(self, why: str) -> None:
         """Start it again after a pause, and report the first failure in the log."""
         if time.monotonic() - self._started_at > _SOUND_S:
-            self._pause_s = _FIRST_PAUSE_S
+            self._retry.succeeded()
         if not self._is_reported:
             self._is_reported = True
             self._place.recorder.remark(f"{self._what} is started again: {why}")
-        self._place.loop.call_later(self._pause_s, self.start)
-        self._pause_s = min(self._pause_s * 2, _LAST_PAUSE_S)
+        self._place.loop.call_later(self._retry.next_pause_s(), self.start)

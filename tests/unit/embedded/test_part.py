@@ -75,13 +75,17 @@ def test_a_part_that_keeps_ending_is_started_ever_slower(clock):
         assert part.look()
     processes[-1].code = 1
     part.look()
-    clock[0] += parts.LONGEST_DELAY_S - 1
+    clock[0] += parts.LONGEST_DELAY_S / 2
     assert not part.look()
 
 
 def test_a_part_that_ran_long_has_recovered(clock):
     part, processes = started_part()
-    part.failures = 10
+    for _ in range(10):
+        processes[-1].code = 1
+        part.look()
+        clock[0] += parts.LONGEST_DELAY_S
+        assert part.look()
     clock[0] += parts.STEADY_S + 1
     processes[-1].code = 1
     part.look()
@@ -100,14 +104,19 @@ def test_a_part_that_is_killed_every_twenty_seconds_is_back_at_once_each_time(cl
 
 
 def test_a_server_that_does_not_start_is_tried_again_later(clock):
+    tries = []
+
     def refuse() -> FakeProcess:
+        tries.append(clock[0])
         raise ServerStartError("no")
 
     part = Part("postgres", refuse)
     assert not part.look()
-    assert part.failures == 1
     assert not part.look()
-    assert part.failures == 1
+    assert len(tries) == 1
+    clock[0] += parts.FIRST_DELAY_S
+    assert not part.look()
+    assert len(tries) == 2
 
 
 def test_a_full_disk_does_not_end_the_supervisor(clock):

@@ -89,7 +89,7 @@ def test_a_portal_that_restarts_is_waited_for_however_long_it_takes(portal):
     away = [httpx.ConnectError("refused")] * 20
     portal.on(STREAM, stream(lines(1)), *away, httpx.Response(502), stream(event("end")))
     assert texts(follow(portal)) == ["line 1"]
-    assert max(portal.pauses) == 5.0
+    assert 3.75 <= max(portal.pauses) <= 5.0
 
 
 def test_where_no_stream_gets_through_the_log_is_polled(portal):

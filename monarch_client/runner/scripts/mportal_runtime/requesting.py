@@ -153,7 +153,8 @@ def _wait(
     portal: Portal, name: str, job: dict[str, Any], deadline: float, timeout: float
 ) -> dict[str, Any]:
     """Return the running attempt of the child job, with its workers."""
-    number, pause_s = job["id"], _FIRST_PAUSE_S
+    retry = runner_module("base.retry").Retry(_FIRST_PAUSE_S, _LAST_PAUSE_S)
+    number = job["id"]
     while True:
         job = _read(portal, f"/{number}") or job
         if job["is_final"]:
@@ -164,8 +165,7 @@ def _wait(
                 return attempt
         if time.monotonic() > deadline:
             raise _too_late(name, job, timeout)
-        time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, _LAST_PAUSE_S)
+        time.sleep(retry.next_pause_s())
 
 
 def _read(portal: Portal, path: str) -> dict[str, Any] | None:
