@@ -145,7 +145,7 @@ def test_the_name_of_a_short_job_has_the_space_up_to_the_next_one(page, project,
     Attempt.objects.filter(job=job).update(
         created_at=began, ended_at=began + timedelta(minutes=2), exit_code=0
     )
-    page.goto("/rl/queue/timeline")
+    page.goto("/rl/queue/timeline?hours=6")
     label = page.locator("svg.timeline a text")
     assert label.text_content().startswith(f"evaluation #{job.pk}")
     [width, space] = label.evaluate(
