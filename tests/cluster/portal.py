@@ -78,6 +78,12 @@ class SkyPilotPortal(PortalProcess):
             found = client.get(f"{JOBS}/{number}/attempts").json()
         return sorted(found["results"], key=lambda row: row["number"])
 
+    def meshes(self, number: int) -> list[dict[str, Any]]:
+        """List the hosts of a job's meshes, as last reported."""
+        with self.client() as client:
+            found: list[dict[str, Any]] = client.get(f"{JOBS}/{number}/mesh").json()["hosts"]
+        return found
+
     def clusters(self) -> dict[str, dict[str, Any]]:
         """Return the project's clusters that exist, by name."""
         with self.client() as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 import ssl
 from collections.abc import Iterator
@@ -38,6 +39,26 @@ while not pathlib.Path("/run/rig/looked-at").exists():
 END
 python3 driver.py
 """
+# Another user of a node sends a request without a certificate to each port that listens there.
+STRANGER = """
+import http.client, os, ssl
+def answer(port, address, tls):
+    connect = http.client.HTTPSConnection if tls else http.client.HTTPConnection
+    options = {"context": ssl._create_unverified_context()} if tls else {}
+    try:
+        connection = connect(address, port, timeout=3, **options)
+        connection.request("GET", "/v1/root")
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+rows = [row.split() for row in open("/proc/net/tcp").read().splitlines()[1:]]
+for each in {row[1] for row in rows if row[3] == "0A"}:
+    host, port = (bytes.fromhex(part) for part in each.split(":"))
+    address, number = ".".join(map(str, reversed(host))), int.from_bytes(port, "big")
+    for tls in (True, False):
+        print(address, number, answer(number, address, tls))
+"""
 SPEC: dict[str, Any] = {
     "name": "hello",
     # The first place has no room, so that the second one has to do.
@@ -61,6 +82,8 @@ class Launched:
     log: str
     refusal: str
     billed: Decimal
+    # What other users of each node received at its ports: address, port, HTTP status or None.
+    answers: list[list[str]]
     # What each node calls itself to who logs in as the portal says, and to the portal.
     hosts: list[tuple[str, str]]
 
@@ -79,6 +102,9 @@ def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
         (portal.over_ssh(each["ssh"], "hostname -I", rig.home), address)
         for each, address in zip(workers, addresses, strict=True)
     ]
+    assert eventually(lambda: portal.meshes(number), timeout_s=60), portal.log(number)
+    program = f"python3 -c {shlex.quote(STRANGER)}"
+    answers = [portal.over_ssh(each["ssh"], program, rig.home).splitlines() for each in workers]
     run("touch", "/run/rig/looked-at")
     job = portal.wait_for(number)
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=90)
@@ -87,7 +113,9 @@ def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
     assert eventually(lambda: name not in portal.clusters(), timeout_s=90), portal.clusters()
     eventually(lambda: usd_of(portal.attempts(number)[-1]) == portal.billed(name), timeout_s=90)
     billed = portal.billed(name)
-    yield Launched(plan, job, portal.attempts(number), portal.log(number), refusal, billed, hosts)
+    yield Launched(
+        plan, job, portal.attempts(number), portal.log(number), refusal, billed, answers, hosts
+    )
 
 
 def usd_of(attempt: dict[str, Any]) -> Decimal | None:
@@ -130,6 +158,13 @@ def test_a_place_without_room_is_passed_over_for_the_next_one(launched: Launched
 @pytest.mark.feature("S0.6")
 def test_a_stranger_is_refused_at_a_workers_port(launched: Launched) -> None:
     assert "CERTIFICATE_REQUIRED" in launched.refusal.upper() or launched.refusal == "reset"
+
+
+def test_no_port_of_a_node_answers_another_user_of_the_node(launched: Launched) -> None:
+    lines = [line for answers in launched.answers for line in answers]
+    # The ports of both workers, and of the mesh admin's relay beside rank 0.
+    assert len({line.split()[1] for line in lines}) >= 2
+    assert [line for line in lines if not line.endswith(" None")] == []
 
 
 @pytest.mark.feature("S3.4")
