@@ -73,7 +73,7 @@ def test_a_session_that_had_no_link_for_too_long_reaches_no_worker_again(
         await until(lambda: ends.accepted == 1)
         # A newer generation follows an open link at any time, as it does soon after its end.
         second = made.open(request(1, 2))
-        await until(lambda: ends.accepted == 2)
+        await until(lambda: (ends.accepted, len(ends.links)) == (2, 2))
         await ends.links[-1].close()
         assert first is not None
         assert second is not None
