@@ -171,7 +171,7 @@ def test_decoding_flags_runs_no_code_of_their_class() -> None:
 
 def test_what_a_container_has_beside_its_items_comes_back() -> None:
     state = OrderedDict(weight=np.ones(2))
-    state._metadata = {"": {"version": 1}}  # type: ignore[attr-defined]
+    state._metadata = {"": {"version": 1}}
     decoded = CODEC.decode(CODEC.encode([state, defaultdict(int), deque([1], 3)]))
     assert decoded[0]._metadata == {"": {"version": 1}}
     assert (decoded[1]["none"], decoded[2].maxlen) == (0, 3)
