@@ -46,6 +46,8 @@ _RELAYED_AT_ONCE = 2
 # The admin itself gives a host 3 seconds.
 _ANSWER_S = 30.0
 _HANDSHAKE_S, _IDLE_S = 5.0, 120.0
+# The name in certificates of nodes, as ssl parses it; those of laptops name their sessions.
+_NODE = ((("commonName", "mportal node"),),)
 # proc_net_tcp(5): an established connection.
 _ESTABLISHED = "01"
 
@@ -225,9 +227,11 @@ class RelayedRequest(BaseHTTPRequestHandler):
     server: Relay
 
     def setup(self) -> None:
-        """Let the client prove that it has a certificate."""
+        """Let the client prove that it is a node. PermissionError: it is a laptop."""
         self.request.settimeout(_HANDSHAKE_S)
         self.request.do_handshake()
+        if self.request.getpeercert()["subject"] != _NODE:
+            raise PermissionError
         self.request.settimeout(_IDLE_S)
         super().setup()
 
