@@ -51,6 +51,8 @@ def answer(port, address, tls):
         return connection.getresponse().status
     except (OSError, http.client.HTTPException):
         return None
+# Other users cannot read the interpreter's files: load what a connection needs before.
+"localhost".encode("idna")
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 rows = [row.split() for row in open("/proc/net/tcp").read().splitlines()[1:]]
 for each in {row[1] for row in rows if row[3] == "0A"}:
