@@ -24,6 +24,7 @@ from monarch_client.runner.vocabulary.frames import END, EXIT, STACKS, STAGE, WO
 
 _DETAIL_CHARS = 500
 _MESSAGE_CHARS = 4000
+_FROM_OUTSIDE = "The runner was stopped from outside the portal."
 # The others are begun and ended by the portal.
 _RUNNERS_STAGES = (StageName.SETUP, StageName.WORKERS, StageName.RUN)
 
@@ -49,7 +50,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     message = storable(report.get("message") or "", _MESSAGE_CHARS)
     if reason == StopReason.CANCELLED_BY_USER and attempt.job.status != JobStatus.STOPPING:
         # The portal did not request it: another program stopped the machine, or its runner.
-        reason = StopReason.WORKER_LOST
+        reason, message = StopReason.WORKER_LOST, message or _FROM_OUTSIDE
     given = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
         ended_at=at,
         stop_reason=reason,

@@ -19,7 +19,7 @@ def test_the_advice_is_never_to_end_another_portal(
     monkeypatch.setattr(listener, "_bound", lambda _port: None)
     monkeypatch.setattr(listener, "describe_holder", lambda _address, _port: holder)
     with pytest.raises(EmbeddedError, match="MPORTAL_PORT=N make run") as caught:
-        listener.listen(None)  # type: ignore[arg-type] - the variable decides
+        listener.listen(None)
     assert holder in str(caught.value)
     assert ("End that process" in str(caught.value)) is is_to_be_ended
     assert ("do not end it" in str(caught.value)) is not is_to_be_ended
