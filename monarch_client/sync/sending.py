@@ -16,6 +16,8 @@ from monarch_client.sync.scanning import BlockReader, ChangedMeanwhileError, Sna
 
 # The head node sends a line every few seconds while it is at work.
 SILENCE_S = 60.0
+# Blocks of small files are sent together.
+BATCH_BYTES = 256 * 1024
 
 
 class SyncError(ClientError):
@@ -126,20 +128,29 @@ class CodeSender:
                 raise SyncError(_failure(message))
 
     def _send_blocks(self, outgoing: _Outgoing, digests: list[str]) -> None:
+        waiting: list[bytes] = []
+        size = 0
         for digest in digests:
             try:
                 content = outgoing.read(digest)
             except ChangedMeanwhileError:
-                self._send(messages.pack(changed=True))
+                self._send_together([*waiting, messages.pack(changed=True)])
                 self._skip_to_dropped()
                 raise
-            try:
-                self._send(messages.pack(block=digest, size=len(content)) + content)
-            except OSError:
-                # It has refused a block before, and says why.
-                self._raise_refusal()
-                raise
-            self._on_progress(outgoing.progress)
+            waiting += (messages.pack(block=digest, size=len(content)), content)
+            size += len(content)
+            if size >= BATCH_BYTES or digest == digests[-1]:
+                self._send_together(waiting)
+                self._on_progress(outgoing.progress)
+                waiting, size = [], 0
+
+    def _send_together(self, pieces: list[bytes]) -> None:
+        try:
+            self._send(b"".join(pieces))
+        except OSError:
+            # It has refused a block before, and says why.
+            self._raise_refusal()
+            raise
 
     def _skip_to_dropped(self) -> None:
         while "dropped" not in (message := messages.unpack(self._file.readline())):

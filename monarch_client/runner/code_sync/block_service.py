@@ -8,6 +8,7 @@ and ends the stream.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.code.errors import BlockMissingError
@@ -15,6 +16,8 @@ from monarch_client.runner.code.manifest import is_digest
 from monarch_client.runner.code_sync import messages
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from monarch_client.runner.code.store import Store
     from monarch_client.runner.code_sync.streams import Stream
 
@@ -66,26 +69,44 @@ class BlockService:
             message = await messages.receive(stream.reader)
             if message is None:
                 return
-            for digest in messages.names_in(message, "need"):
-                if not await self._send(stream.writer, digest):
+            digests = messages.names_in(message, "need")
+            while digests:
+                contents = await self._contents(digests)
+                if not await self._send(stream.writer, digests, contents):
                     return
+                del digests[: len(contents)]
 
-    async def _send(self, writer: asyncio.StreamWriter, digest: str) -> bool:
-        content = await self._content(digest) if is_digest(digest) else None
-        if content is None:
-            writer.write(messages.pack(missing=digest))
-            await writer.drain()
-            return False
-        writer.write(messages.pack(block=digest, size=len(content)) + content)
+    async def _send(
+        self, writer: asyncio.StreamWriter, digests: list[Any], contents: list[bytes]
+    ) -> bool:
+        """Send the first blocks together; False: there is none, which the other node is told."""
+        lines = [
+            messages.pack(block=digest, size=len(content)) + content
+            for digest, content in zip(digests, contents)
+        ]
+        writer.write(b"".join(lines) or messages.pack(missing=digests[0]))
         await writer.drain()
-        self.sent_bytes += len(content)
-        return True
+        self.sent_bytes += sum(map(len, contents))
+        return bool(contents)
 
-    async def _content(self, digest: str) -> bytes | None:
-        if not self._store.has(digest):
-            await self._arrivals.wait(digest)
+    async def _contents(self, digests: list[Any]) -> list[bytes]:
+        """Return the first of these blocks, as many as are here and small; [] without the first."""
+        if not is_digest(digests[0]):
+            return []
+        if not self._store.has(digests[0]):
+            await self._arrivals.wait(digests[0])
         loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(None, self._store.read, digest)
-        except BlockMissingError:
-            return None
+        return await loop.run_in_executor(None, self._read, digests)
+
+    def _read(self, digests: list[Any]) -> list[bytes]:
+        contents: list[bytes] = []
+        size = 0
+        with contextlib.suppress(BlockMissingError):
+            for digest in digests:
+                if size >= messages.BATCH_BYTES or not is_digest(digest):
+                    break
+                if contents and not self._store.has(digest):
+                    break
+                contents.append(self._store.read(digest))
+                size += len(contents[-1])
+        return contents

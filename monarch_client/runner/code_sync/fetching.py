@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SILENCE_S = 10.0
 _LAST_SILENCE_S = 60.0
 # Blocks that have arrived together are hashed and written together, since most are small.
-_MOST_WAITING = 32
+_MOST_WAITING = 64
 # A program may damage blocks while a generation is made of them.
 _TRIES = 3
 
@@ -101,11 +101,11 @@ class Fetcher:
         for start in range(0, len(digests), messages.MOST_NAMES):
             stream.writer.write(messages.pack(need=digests[start : start + messages.MOST_NAMES]))
         arrived: asyncio.Queue[_Arrived] = asyncio.Queue(_MOST_WAITING)
-        reading = asyncio.ensure_future(_read(stream.reader, silence_s, digests, arrived))
+        reading = asyncio.ensure_future(_read(stream.reader, digests, arrived))
         try:
             waiting = len(digests)
             while waiting:
-                batch = await _next_of(arrived, reading)
+                batch = await _next_of(arrived, reading, silence_s)
                 await self._add(batch)
                 waiting -= len(batch)
         finally:
@@ -159,22 +159,26 @@ class _Sources:
 
 
 async def _read(
-    reader: asyncio.StreamReader,
-    silence_s: float,
-    digests: Sequence[str],
-    arrived: asyncio.Queue[_Arrived],
+    reader: asyncio.StreamReader, digests: Sequence[str], arrived: asyncio.Queue[_Arrived]
 ) -> None:
     for digest in digests:
-        content = await asyncio.wait_for(_block(reader, digest), silence_s)
-        await arrived.put((content, digest))
+        await arrived.put((await _block(reader, digest), digest))
 
 
-async def _next_of(arrived: asyncio.Queue[_Arrived], reading: asyncio.Task[None]) -> list[_Arrived]:
-    """Return all blocks that have arrived, at least one; raise what ended the reading before."""
+async def _next_of(
+    arrived: asyncio.Queue[_Arrived], reading: asyncio.Task[None], silence_s: float
+) -> list[_Arrived]:
+    """Return all blocks that have arrived, at least one; raise what ended the reading before.
+
+    TimeoutError: none arrives for so long.
+    """
     getting = asyncio.ensure_future(arrived.get())
+    either: set[asyncio.Future[Any]] = {getting, reading}
     try:
-        await asyncio.wait({getting, reading}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, timeout=silence_s, return_when=asyncio.FIRST_COMPLETED)
         if not getting.done():
+            if not reading.done():
+                raise asyncio.TimeoutError
             reading.result()
         batch = [await getting]
     finally:

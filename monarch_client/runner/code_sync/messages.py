@@ -36,6 +36,9 @@ MOST_NAMES = 1000
 # More folders than that are found level by level.
 MOST_FOLDERS = 3000
 
+# Small blocks are read, written and sent together up to this size: most files are small.
+BATCH_BYTES = 1024 * 1024
+BATCH_BLOCKS = 1000
 
 # The head sends `busy` at this interval between a `sync` and its answer.
 BUSY_S = 5.0

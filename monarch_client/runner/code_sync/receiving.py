@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     KeptOf = Callable[[str, bool], Awaitable["Kept"]]
     Switch = Callable[[str, OnReady], Awaitable["Switched"]]
 
-# Blocks are hashed and written together on a thread, since most are small.
-_BATCH_BYTES = 1024 * 1024
-_BATCH_BLOCKS = 64
 # A laptop that sends nothing, or takes nothing, for so long is given up: it may be suspended.
 _SILENCE_S = 30.0
 
@@ -139,7 +136,7 @@ class CodeService:
                 return False
             batch.append((content, digest))
             size += len(content)
-            if size >= _BATCH_BYTES or len(batch) >= _BATCH_BLOCKS:
+            if size >= messages.BATCH_BYTES or len(batch) >= messages.BATCH_BLOCKS:
                 await self._blocking(self._add, batch)
                 batch, size = [], 0
         await self._blocking(self._add, batch)

@@ -21,6 +21,7 @@ from monarch_client.runner.code.store import Store
 from monarch_client.runner.code.trees import Trees
 from monarch_client.runner.code_sync import messages, receiving
 from monarch_client.runner.code_sync.receiving import CodeService, Kept, Switched
+from monarch_client.sync import sending
 from monarch_client.sync.scanning import ChangedMeanwhileError, Scanner, Snapshot
 from monarch_client.sync.sending import CodeSender, StreamLostError, SyncError, SyncProgress
 from monarch_client.sync.stat_cache import StatCache
@@ -219,7 +220,8 @@ def test_a_file_that_changes_while_it_is_sent_begins_the_sync_anew(head, laptop)
     assert head.switched == [fresh.tree]
 
 
-def test_blocks_that_arrived_before_an_interruption_are_not_sent_again(head, laptop):
+def test_blocks_that_arrived_before_an_interruption_are_not_sent_again(head, laptop, monkeypatch):
+    monkeypatch.setattr(sending, "BATCH_BYTES", 1)
     laptop.write("large", bytes(range(256)) * 4096)
     snapshot = laptop.scan()
     blocks = 0

@@ -152,10 +152,10 @@ def test_a_parent_without_the_blocks_is_passed_over(tmp_path: Path) -> None:
         )
         tree = plant(cluster.nodes[0].generations.store, NEW)
 
-        async def content(_digest: str) -> bytes:
-            return b"something else"
+        async def contents(_digests: list[str]) -> list[bytes]:
+            return [b"something else"]
 
-        cluster.nodes[PARENT].blocks._content = content
+        cluster.nodes[PARENT].blocks._contents = contents
         assert await cluster.switch(tree) == (RANKS, {}, {})
         assert workdirs(cluster) == [NEW] * RANKS
         assert {(CHILD, PARENT), (CHILD, 0)} <= dialed
