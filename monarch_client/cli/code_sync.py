@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from monarch_client.sync.sending import SyncProgress
 
 _SHOW_EVERY_S = 0.1
+# Where lines stay, as in a log of CI.
+_PRINT_EVERY_S = 5.0
 _KIB = 1024
 
 
@@ -105,22 +108,26 @@ def _watch(
 
 
 class _ProgressLine:
-    """The progress of a sync, in one line of a terminal."""
+    """The progress of a sync: one line of a terminal, or one every few seconds elsewhere."""
 
     def __init__(self) -> None:
-        self._shown_at = 0.0
+        self._is_terminal = sys.stderr.isatty()
+        self._shown_at = 0.0 if self._is_terminal else time.monotonic()
 
     def show(self, progress: SyncProgress) -> None:
-        """Show it, a few times a second."""
+        """Show it, a few times a second on a terminal."""
         now = time.monotonic()
-        if now - self._shown_at < _SHOW_EVERY_S:
+        if now - self._shown_at < (_SHOW_EVERY_S if self._is_terminal else _PRINT_EVERY_S):
             return
         self._shown_at = now
-        if progress.all_ranks:
-            status_line(f"Switching: {progress.ready_ranks}/{progress.all_ranks} nodes are ready")
-        else:
-            sizes = f"{_size(progress.sent_bytes)} of {_size(progress.all_bytes)}"
-            status_line(f"Sending: {progress.files}/{progress.all_files} files, {sizes}")
+        (status_line if self._is_terminal else tell)(_progress_text(progress))
+
+
+def _progress_text(progress: SyncProgress) -> str:
+    if progress.all_ranks:
+        return f"Switching: {progress.ready_ranks}/{progress.all_ranks} nodes are ready"
+    sizes = f"{_size(progress.sent_bytes)} of {_size(progress.all_bytes)}"
+    return f"Sending: {progress.files:,}/{progress.all_files:,} files, {sizes}"
 
 
 def _summary(number: int, result: SyncResult) -> str:

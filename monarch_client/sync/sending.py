@@ -66,7 +66,7 @@ OnProgress = Callable[[SyncProgress], None]
 class CodeSender:
     """A sender on one stream: `file` is read, `send` writes.
 
-    `on_progress` is called for each block, and for each rank that is ready.
+    `on_progress` is called for some blocks, for each rank that is ready, and every few seconds.
     """
 
     def __init__(
@@ -115,9 +115,10 @@ class CodeSender:
                 self._send_blocks(outgoing, message["need"])
             elif "switching" in message:
                 ready, ranks = int(message["ready"]), int(message["of"])
-                self._on_progress(replace(outgoing.progress, ready_ranks=ready, all_ranks=ranks))
+                outgoing.progress = replace(outgoing.progress, ready_ranks=ready, all_ranks=ranks)
+                self._on_progress(outgoing.progress)
             elif "busy" in message:
-                continue
+                self._on_progress(outgoing.progress)
             elif "done" in message:
                 done = outgoing.progress
                 late = {int(rank): str(why) for rank, why in message.get("late", {}).items()}

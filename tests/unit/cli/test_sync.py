@@ -91,6 +91,11 @@ def test_a_sync_says_what_it_sent_and_shows_no_progress_without_a_terminal(mport
     assert "Sending" not in done.stderr
 
 
+def test_a_sync_that_takes_long_prints_its_progress_without_a_terminal(mportal, plan, monkeypatch):
+    monkeypatch.setattr(module, "_PRINT_EVERY_S", 0.0)
+    assert "Sending: 1/2 files, 10 B of 20 B\n" in mportal("sync", "42").stderr
+
+
 def test_programs_read_the_result_as_json_or_the_name_of_the_tree(mportal, plan, tmp_path):
     plan.append(RESULT)
     found = json.loads(mportal("sync", "42", str(tmp_path), "-o", "json").stdout)
