@@ -35,7 +35,8 @@ async def serve(rank: int, addresses: list[str], port: int, root: Path, certific
     dial = Dialer(addresses, port, certificates).dial
     code = RankCode(rank, len(addresses), generations, dial, thread)
     switch = code.switches.switch
-    laptops = CodeService(generations.trees, generations.store, thread, switch, _keep)
+    make_way = code.switches.make_way
+    laptops = CodeService(generations.trees, generations.store, thread, switch, _keep, make_way)
     server = NodeServer(
         {"blocks": code.blocks.serve, "switch": code.switches.serve, "code": laptops.serve},
         OpenSessions({1: "sync"}),

@@ -43,7 +43,7 @@ class Fitting:
         self._drafts = drafts
         self._discard = discard
         self._numbers = itertools.count()
-        # Called for each folder: an exception ends the work.
+        # Called for each folder, and each file that is made: an exception ends the work.
         self._check_pace = check_pace
         self._missing: BlockMissingError | None = None
 
@@ -105,6 +105,7 @@ class Fitting:
         self._fit(path, entry.digest, keeps_others=keeps_others)
 
     def _replace(self, path: Path, entry: Entry, status: os.stat_result | None) -> None:
+        self._check_pace()
         if status is None:
             self._make(path, entry)
             return

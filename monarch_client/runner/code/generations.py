@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _MOST_UNUSED_BYTES = 256 * 1024**2
 
 
-class _HurryError(Exception):
-    """The end of work that can be done later."""
+class GivenUpError(Exception):
+    """The early end of work that can be done later, or is not needed any more."""
 
 
 class Generations:
@@ -128,8 +128,8 @@ class Generations:
             return
         remove(self.folder)
 
-    def prepare(self, tree: str) -> None:
-        """Make the generation of a tree, or repair it.
+    def prepare(self, tree: str, given_up: threading.Event | None = None) -> None:
+        """Make the generation of a tree, or repair it. GivenUpError once `given_up` is set.
 
         BlockMissingError; FormatError: the tree breaks a rule; CodeError: a file of the program
         cannot be moved to it; OSError, such as a full disk.
@@ -141,15 +141,18 @@ class Generations:
         path = self.path_of(tree)
         if path.exists():
             self._keep_changes(path)
-            self._fitting(self._put_aside).fit(path, tree, keeps_others=True)
+            self._fitting(self._put_aside, given_up).fit(path, tree, keeps_others=True)
         else:
-            self._make(tree, path)
+            self._make(tree, path, given_up)
         self._prepared = tree
         # The switch is a rename, for which a full disk has room.
         self._draft_link(tree)
 
-    def _make(self, tree: str, path: Path) -> None:
-        """Make a generation, of the spare folder if there is one."""
+    def _make(self, tree: str, path: Path, given_up: threading.Event | None) -> None:
+        """Make a generation, of the spare folder if there is one.
+
+        One that is given up becomes the spare folder: the next tree is much like it.
+        """
         draft = self._generations / f"{DRAFT}{next(self._numbers)}"
         try:
             try:
@@ -157,9 +160,12 @@ class Generations:
             except FileNotFoundError:
                 draft.mkdir()
             # Each file is looked at: a program may have changed one that all generations share.
-            self._fitting(remove).fit(draft, tree, keeps_others=False)
+            self._fitting(remove, given_up).fit(draft, tree, keeps_others=False)
             os.utime(draft)
             draft.rename(path)
+        except GivenUpError:
+            draft.rename(self._spare)
+            raise
         except BaseException:
             if draft.exists():
                 remove(draft)
@@ -205,12 +211,8 @@ class Generations:
     def _refresh_spare(self, tree: str) -> None:
         self._spare.mkdir(exist_ok=True)
         # A block that a program has damaged is found by the next switch.
-        with contextlib.suppress(BlockMissingError, _HurryError):
-            self._fitting(remove, self._check_pace).fit(self._spare, tree, keeps_others=False)
-
-    def _check_pace(self) -> None:
-        if self.hurry.is_set():
-            raise _HurryError
+        with contextlib.suppress(BlockMissingError, GivenUpError):
+            self._fitting(remove, self.hurry).fit(self._spare, tree, keeps_others=False)
 
     def _collect_blocks(self) -> None:
         if self.hurry.is_set():
@@ -224,13 +226,14 @@ class Generations:
         self.store.collect(blocks, self.store.size_of(blocks) + _MOST_UNUSED_BYTES)
 
     def _fitting(
-        self, discard: Callable[[Path], None], check_pace: Callable[[], None] = lambda: None
+        self, discard: Callable[[Path], None], given_up: threading.Event | None = None
     ) -> Fitting:
-        def note() -> None:
+        def check_pace() -> None:
             self._contents.moves += 1
-            check_pace()
+            if given_up is not None and given_up.is_set():
+                raise GivenUpError
 
-        return Fitting(self.trees, self._contents, self.folder, discard, note)
+        return Fitting(self.trees, self._contents, self.folder, discard, check_pace)
 
     def _put_aside(self, path: Path) -> None:
         """Move what a program has put in the way of its code."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.code.errors import BlockMissingError, CodeError, FormatError
@@ -51,11 +52,16 @@ class Fetcher:
 
         `hints` are folders of which this rank may lack the manifest.
         """
+        given_up = threading.Event()
         for number in range(_TRIES):
             if self._rank:
                 await self._fetch(tree, hints)
             try:
-                await self.call(self._generations.prepare, tree)
+                await self.call(self._generations.prepare, tree, given_up)
+            except asyncio.CancelledError:
+                # The thread is needed for a newer tree.
+                given_up.set()
+                raise
             except BlockMissingError:
                 # Rank 0 has no ancestor: the laptop sends the block with the next sync.
                 if number == _TRIES - 1 or not self._rank:

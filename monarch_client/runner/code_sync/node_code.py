@@ -85,7 +85,12 @@ class NodeCode:
         if self._service is None:
             made = opened.generations
             self._service = CodeService(
-                made.trees, made.store, self._thread, self._switch, self._kept_of
+                made.trees,
+                made.store,
+                self._thread,
+                self._switch,
+                self._kept_of,
+                opened.switches.make_way,
             )
         await self._service.serve(stream)
 

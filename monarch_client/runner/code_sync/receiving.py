@@ -39,6 +39,10 @@ class Switched(NamedTuple):
     late: dict[int, str]
 
 
+class ReplacedError(Exception):
+    """A switch that was given up for a newer tree: no rank has switched."""
+
+
 class Kept(NamedTuple):
     """The reason why a recovered attempt would not start with a tree, or "".
 
@@ -52,18 +56,26 @@ class Kept(NamedTuple):
 class CodeService:
     """The receiver of trees. `switch` has all ranks switch to a tree, one tree after the other.
 
-    `kept_of` returns whether the portal keeps it. What blocks runs on `thread`, whose executor has
+    `make_way` is called when a newer one begins to arrive, and `kept_of` returns whether the
+    portal keeps a tree. What blocks runs on `thread`, whose executor has
     one: trees are for one thread at a time.
     """
 
     def __init__(
-        self, trees: Trees, store: Store, thread: Executor, switch: Switch, kept_of: KeptOf
+        self,
+        trees: Trees,
+        store: Store,
+        thread: Executor,
+        switch: Switch,
+        kept_of: KeptOf,
+        make_way: Callable[[], None] = lambda: None,
     ) -> None:
         self._trees = trees
         self._store = store
         self._thread = thread
         self._switch = switch
         self._kept_of = kept_of
+        self._make_way = make_way
 
     async def serve(self, stream: Stream) -> None:
         """Serve a laptop until it closes the stream, or until a tree fails."""
@@ -88,6 +100,7 @@ class CodeService:
     ) -> dict[str, Any]:
         """Take up a tree, and switch to it; return the answer."""
         tree = message["sync"]
+        self._make_way()
         try:
             folders = _names([tree, *messages.names_in(message, "folders")])
             if not await self._complete(stream, incoming, tree, folders):
@@ -95,6 +108,9 @@ class CodeService:
             # The switch goes on whatever happens to the laptop.
             switching = self._switch(tree, functools.partial(_report, stream))
             switched = await asyncio.shield(asyncio.ensure_future(switching))
+        except ReplacedError:
+            reason = "A newer sync of this job has taken the place of this one before the switch."
+            return {"failed": reason, "ranks": {}}
         except CodeError as error:
             return {"failed": f"The head node refused the code: {error}.", "ranks": {}}
         if switched.failures:

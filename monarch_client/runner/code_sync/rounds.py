@@ -93,6 +93,12 @@ class Round:
         for stream in self._children.values():
             stream.writer.write(messages.pack(abort=self._tree))
 
+    def give_up(self) -> None:
+        """Have the preparation end, here and on the ranks below."""
+        if not self._is_closed:
+            self.abort()
+            self.close()
+
     def close(self) -> None:
         """Close the streams to the ranks below. Without a decision, they request it."""
         self._is_closed = True

@@ -1,6 +1,7 @@
 """Switches of all ranks to one tree: the head's decision, and what every rank does about it.
 
-The head decides when all ranks have prepared, and stores that. A rank that has lost its parent
+The head decides when all ranks have prepared, and stores that. Until then a newer tree takes the
+place of an older one. A rank that has lost its parent
 before it heard the decision, or whose process was started again, requests it from the head until
 no round is running. After the decision the head dials the late ranks until they have the tree.
 """
@@ -16,7 +17,7 @@ from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.code.errors import CodeError
 from monarch_client.runner.code.manifest import is_digest
 from monarch_client.runner.code_sync import messages
-from monarch_client.runner.code_sync.receiving import Switched
+from monarch_client.runner.code_sync.receiving import ReplacedError, Switched
 from monarch_client.runner.code_sync.rounds import BUSY_S, STUCK_S, Round
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class Switches:
         self._turn = asyncio.Lock()
         # On the head: whether a round may still lead to a decision.
         self._is_running = False
+        # On the head: the newest switch until it is decided, and its round.
+        self._undecided: asyncio.Task[Switched] | None = None
+        self._preparing: Round | None = None
         self._round: asyncio.Task[None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._tidying: asyncio.Task[None] | None = None
@@ -87,8 +91,28 @@ class Switches:
         """Switch all ranks to a tree whose blocks the head has: all or none.
 
         `on_ready` gets the number of ranks that have it, and of all. CodeError: not even the head
-        can prepare.
+        can prepare. ReplacedError: a newer tree has arrived before the decision.
         """
+        self.make_way()
+        mine = self._undecided = asyncio.ensure_future(self._switch_in_turn(tree, on_ready))
+        try:
+            await asyncio.wait({mine})
+        finally:
+            mine.cancel()
+        if mine.cancelled():
+            raise ReplacedError
+        return mine.result()
+
+    def make_way(self) -> None:
+        """Give up a switch that is not decided yet: a newer tree arrives."""
+        self._hurry()
+        if self._undecided is not None:
+            if self._preparing is not None:
+                self._preparing.give_up()
+            self._undecided.cancel()
+            self._undecided = None
+
+    async def _switch_in_turn(self, tree: str, on_ready: Callable[[int, int], None]) -> Switched:
         async with self._turn:
             return await self._switch(tree, on_ready)
 
@@ -100,6 +124,7 @@ class Switches:
             ready += more
             on_ready(ready, member.ranks)
 
+        count(0)
         self._hurry()
         self._is_running = True
         if self._reminding is not None:
@@ -108,7 +133,9 @@ class Switches:
             switched = await self._run_round(tree, count)
         finally:
             self._is_running = False
-            self._tidy()
+            # A newer tree uses what one that was given up has made.
+            if self._preparing is None:
+                self._tidy()
             self._remind()
         if switched.failures:
             return switched
@@ -128,9 +155,10 @@ class Switches:
             hints = await asyncio.wait_for(looking, STUCK_S)
         except asyncio.TimeoutError as error:
             raise CodeError("its disk does not answer") from error
-        switch = Round(member, tree, hints, count)
+        switch = self._preparing = Round(member, tree, hints, count)
         try:
             failures = await switch.prepare()
+            self._undecided = self._preparing = None
             if not failures and not write_note(self._note, tree):
                 failures = {0: "its disk is full"}
             if failures:
@@ -236,6 +264,7 @@ class Switches:
         switch = Round(
             self._member, tree, hints, lambda ready: writer.write(messages.pack(ready=ready))
         )
+        failures: dict[int, str] | None = None
         deciding = asyncio.ensure_future(messages.receive(stream.reader))
         preparing = asyncio.ensure_future(switch.prepare())
         try:
@@ -259,7 +288,8 @@ class Switches:
             preparing.cancel()
             deciding.cancel()
             switch.close()
-            self._tidy()
+            if failures is not None:
+                self._tidy()
 
     async def settle(self) -> None:
         """Wait until what a switch leaves to the background is done."""

@@ -21,7 +21,7 @@ from monarch_client.runner.base.config import NodeFolder
 from monarch_client.runner.code import mounts
 from monarch_client.runner.code.errors import BlockMissingError, CodeError, FormatError
 from monarch_client.runner.code.folders import remove
-from monarch_client.runner.code.generations import Generations
+from monarch_client.runner.code.generations import Generations, GivenUpError
 from monarch_client.runner.code.manifest import BLOCK_BYTES, File, digest_of, encode
 from monarch_client.runner.code.store import Store, stamp_of
 from monarch_client.runner.node.job_code import JobCode
@@ -261,6 +261,28 @@ def test_nothing_is_tidied_away_between_the_preparation_and_the_switch(tmp_path:
     with pytest.raises(CodeError, match="not prepared"):
         generations.switch(first)
     assert found_in(tmp_path / "workdir") == {"code.py": b"3"}
+
+
+def test_a_preparation_that_is_given_up_leaves_what_it_made_to_the_next_one(
+    tmp_path: Path,
+) -> None:
+    generations = generations_in(tmp_path, {"code.py": b"first"})
+    tree = plant(generations.store, {"code.py": b"2", "pkg": {"more.py": b"3"}})
+    given_up = threading.Event()
+    place = generations._contents.place
+
+    def give_up(*arguments: Any) -> None:
+        place(*arguments)
+        given_up.set()
+
+    generations._contents.place = give_up
+    with pytest.raises(GivenUpError):
+        generations.prepare(tree, given_up)
+    assert found_in(tmp_path / "workdir") == {"code.py": b"first"}
+    assert found_in(tmp_path / "code" / "spare") == {"code.py": b"2", "pkg": {}}
+    generations.prepare(tree)
+    generations.switch(tree)
+    assert found_in(tmp_path / "workdir") == {"code.py": b"2", "pkg": {"more.py": b"3"}}
 
 
 def test_files_of_several_blocks_are_put_together(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.code_sync import rounds, switching
-from monarch_client.runner.code_sync.receiving import Switched
+from monarch_client.runner.code_sync.receiving import ReplacedError, Switched
 from tests.code_cluster import CodeCluster
 from tests.code_trees import Model, found_in, plant
 
@@ -195,6 +195,26 @@ def test_the_decision_is_reported_before_ranks_switch(tmp_path: Path) -> None:
         head.on_decided = lambda decided: reports.append((decided, workdirs(cluster)))
         await cluster.switch(tree)
         assert reports == [(tree, [OLD] * RANKS)]
+
+    run(tmp_path, main)
+
+
+def test_a_newer_tree_takes_the_place_of_one_that_is_not_decided(tmp_path: Path) -> None:
+    async def main(cluster: CodeCluster) -> None:
+        head, fetcher = cluster.nodes[0].switches, cluster.nodes[CHILD].switches._member.fetcher
+        trees = [plant(cluster.nodes[0].generations.store, each) for each in (NEW, {"new": b"er"})]
+        prepare, ready = fetcher.prepare, asyncio.Event()
+
+        async def hang(tree: str, hints: list[str]) -> None:
+            await (asyncio.Event().wait() if tree == trees[0] else prepare(tree, hints))
+
+        fetcher.prepare = hang
+        older = asyncio.ensure_future(head.switch(trees[0], lambda count, _: count and ready.set()))
+        await ready.wait()
+        assert (await asyncio.wait_for(cluster.switch(trees[1]), 20)).ranks == RANKS
+        assert cluster.currents() == [trees[1]] * RANKS
+        with pytest.raises(ReplacedError):
+            await older
 
     run(tmp_path, main)
 
