@@ -79,7 +79,7 @@ class BlockService:
     async def _send(
         self, writer: asyncio.StreamWriter, digests: list[Any], contents: list[bytes]
     ) -> bool:
-        """Send the first blocks together; False: there is none, which the other node is told."""
+        """Send the first blocks together, or report that the first one is missing: False."""
         lines = [
             messages.pack(block=digest, size=len(content)) + content
             for digest, content in zip(digests, contents)
