@@ -26,7 +26,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -48,8 +48,10 @@ _ANSWER_S = 30.0
 _HANDSHAKE_S, _IDLE_S = 5.0, 120.0
 # The name in certificates of nodes, as ssl parses it; those of laptops name their sessions.
 _NODE = ((("commonName", "mportal node"),),)
-# proc_net_tcp(5): an established connection.
-_ESTABLISHED = "01"
+# The state of a listener in proc_net_tcp(5).
+_LISTENING = "0A"
+# The characters of a path that are passed on as they are.
+_IN_PATHS = "/%:@?=&<>,;+!*'()$[]~"
 
 
 def main(plan_file: str, file: str, watch_file: str) -> None:
@@ -183,14 +185,14 @@ def _sockets() -> list[int]:
 
 
 def _clients_of(port: int) -> set[int]:
-    """Return the ports from which processes are connected to `port` on 127.0.0.1."""
+    """Return the ports from which processes are, or lately were, connected to `port`."""
     server = "{:08X}:{:04X}".format(*struct.unpack("=I", socket.inet_aton("127.0.0.1")), port)
     rows = [row.split() for row in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
-    return {
-        int(remote.partition(":")[2], 16)
-        for _, local, remote, state, *_ in rows
-        if local == server and state == _ESTABLISHED
-    }
+    # Both ends of a connection have a row, and the one that closed it first keeps its row a while.
+    ends = [(local, remote) for _, local, remote, state, *_ in rows if state != _LISTENING]
+    clients = [remote for local, remote in ends if local == server]
+    clients += [local for local, remote in ends if remote == server]
+    return {int(client.partition(":")[2], 16) for client in clients}
 
 
 class Relay(ThreadingHTTPServer):
@@ -239,7 +241,7 @@ class RelayedRequest(BaseHTTPRequestHandler):
         """Answer as the admin does. If it does not, end the process, which the runner restarts."""
         connection = self.server.idle.get()
         try:
-            connection.request("GET", self.path)
+            connection.request("GET", quote(self.path, safe=_IN_PATHS))
             response = connection.getresponse()
             body = response.read()
         except (OSError, http.client.HTTPException) as error:
