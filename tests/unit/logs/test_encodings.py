@@ -9,7 +9,8 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -61,6 +62,40 @@ def python_forms(value: str) -> Iterator[str]:
     yield shlex.quote(value).removeprefix("'").removesuffix("'")
     yield from (value.encode().hex(), value.encode().hex().upper())
     yield base64.b64encode(value.encode()).decode().rstrip("=")
+
+
+HOWTO = Path(__file__).parents[3] / "docs" / "howto" / "give-secrets-to-jobs.md"
+# What each name in the table of pairs stands for: a command line, and the texts that hold it.
+WRITERS: dict[str, list[Callable[[str], str]]] = {
+    "JSON": [json.dumps, lambda text: json.dumps({"cmd": f"-H 'X: {text}"}, ensure_ascii=False)],
+    "shell": [
+        lambda text: shlex.join(["curl", "-H", f"X: {text}"]),
+        lambda text: "curl -H 'X: " + text.replace("'", "'\\''") + "'",
+    ],
+    "URL": [quote, quote_plus],
+    "HTML": [html.escape],
+}
+
+
+def pairs() -> list[tuple[str, str]]:
+    """List the pairs of the table in the how-to: the inner one, and the one around it."""
+    table = HOWTO.read_text().partition("| may itself be written in |")[2].partition("\n\n")[0]
+    rows = [line.strip(" |").split(" | ") for line in table.splitlines()[2:]]
+    return [(inner, outer) for inner, outers in rows for outer in outers.split(", ")]
+
+
+@pytest.mark.parametrize(("inner", "outer"), pairs())
+@settings(max_examples=60, deadline=None)
+@given(value=VALUES)
+def test_each_pair_of_the_how_to_is_masked(inner, outer, value):
+    redaction = Redaction([value])
+    for first in WRITERS[inner]:
+        for then in WRITERS[outer]:
+            form = then(first(value))
+            before, mask, after = redaction.text(form).partition("***")
+            # Only what is around the value stays, with a quote on each side and its escapes.
+            assert mask, form
+            assert len(before + after) <= len(then(first(" "))) + 8, (form, before, after)
 
 
 @settings(max_examples=150, deadline=None)
