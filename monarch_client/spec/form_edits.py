@@ -28,6 +28,7 @@ from monarch_client.spec.places import (
 from monarch_client.spec.text_edits import YAML_LOADER
 from monarch_client.spec.yaml_text import in_one_line
 
+_BOM = "\ufeff"
 _COMMENT = re.compile(r"(?<!\S)#.*")
 
 
@@ -114,6 +115,9 @@ def _checked(
     text: str, keys: Keys, expect: Callable[[Any], Any], ways: list[Callable[[str], str]]
 ) -> str:
     """Return the text that the first way makes which changes only what `expect` changes."""
+    if text.startswith(_BOM):
+        # libyaml does not count it.
+        return _BOM + _checked(text.removeprefix(_BOM), keys, expect, ways)
     end = "" if not text or text.endswith("\n") else "\n"
     # Where only the end of the last line is missing, it may be added.
     for before in dict.fromkeys((text, text + end)):

@@ -209,4 +209,4 @@ def _flow(keys: Keys, value: Any) -> str:
 
 def _key(name: str | int, *, is_flow: bool = False) -> str:
     text = as_scalar(str(name))
-    return in_one_line(text) if is_flow and not _WORD.fullmatch(text) else text
+    return in_one_line(str(name)) if is_flow and not _WORD.fullmatch(text) else text

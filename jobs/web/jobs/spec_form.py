@@ -68,8 +68,8 @@ class RowWords:
 
 
 _ROW_WORDS = {
-    "envs": RowWords("Variable", "Value", "given when the job is submitted"),
-    "secrets": RowWords("Secret variable", "Secret", "the secret of this name"),
+    "envs": RowWords("Variable", "Value", "no value yet"),
+    "secrets": RowWords("Secret", "Stored name", "same name"),
     "portal.meshes": RowWords("Mesh", "Nodes"),
     "portal.array": RowWords("Name", "Values", example="such as [1, 2]"),
     "portal.depends_on": RowWords("", "Job", example="name or number"),

@@ -123,9 +123,15 @@ def test_the_comment_of_a_removed_entry_goes_with_it():
     assert set_entry(text, ["envs", "B"], None) == "envs:\n  A: 1\n"
 
 
+def test_a_mark_of_byte_order_does_not_shift_the_change():
+    assert set_entry("\ufeffenvs:\n  A: 1\n", ["envs", "A"], "x") == "\ufeffenvs:\n  A: x\n"
+
+
 def test_a_renamed_entry_keeps_its_place_and_its_value():
     text = "envs: {A: 1, 'B': \"2\"}  # both\n"
-    assert rename_entry(text, ["envs", "B"], "x y") == 'envs: {A: 1, "x y": "2"}  # both\n'
+    for name in ("x y", "x: y", "on"):
+        renamed = rename_entry(text, ["envs", "B"], name)
+        assert renamed == f'envs: {{A: 1, "{name}": "2"}}  # both\n'
     assert rename_entry("a:\n  on: |\n    x\n", ["a", "on"], "no") == 'a:\n  "no": |\n    x\n'
     with pytest.raises(FormError, match="cannot be named A"):
         rename_entry(text, ["envs", "B"], "A")
