@@ -95,7 +95,7 @@ class Head:
         """Close all streams, since the attempt ends."""
         stream = self._stream
         await self._links.close()
-        await self._admissions.close()
+        self._admissions.close()
         self._proxies.close()
         if stream is not None:
             await stream.close(GOING_AWAY, "the attempt ends")
@@ -152,8 +152,8 @@ class Head:
             self._start(self._end_session(session))
 
     async def _end_session(self, session: int) -> None:
-        # Nodes first: nothing of the session may open a stream while its links close.
-        await self._admissions.end([session])
+        # Nodes end what they serve when they get the report; links do not wait for one that hangs.
+        self._admissions.end(session)
         await self._links.close(session)
         self._proxies.close(session)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -28,6 +29,7 @@ class Node:
         self._certificates = certificates
         self.port = free_port()
         self.reports: list[OpenStream] = []
+        self._sockets: list[socket.socket] = []
         self._dialer = Dialer(["127.0.0.1"], self.port, certificates.node)
         self.head = Admissions(self._dial)
 
@@ -38,7 +40,9 @@ class Node:
         await self.server.listen("127.0.0.1", self.port, self._certificates.node)
 
     async def close(self) -> None:
-        await self.head.close()
+        self.head.close()
+        for each in self._sockets:
+            each.close()
         await self.server.close()
 
     def shell(self) -> contextlib.AbstractAsyncContextManager[Ends]:
@@ -49,8 +53,17 @@ class Node:
             return str(answer.get("error", ""))
 
     async def _dial(self, rank: int) -> OpenStream:
+        if rank:
+            return await self._hanging()
         self.reports.append(await self._dialer.dial(rank, "sessions"))
         return self.reports[-1]
+
+    async def _hanging(self) -> OpenStream:
+        """Return a stream to a node that has answered its first report, and hangs then."""
+        here, there = socket.socketpair()
+        there.sendall(b'{"number": 1}\n')
+        self._sockets.append(there)
+        return OpenStream({}, *await asyncio.open_connection(sock=here))
 
 
 async def _serve(stream: NodeStream) -> None:
@@ -81,7 +94,7 @@ def test_a_certificate_opens_nothing_before_its_session_and_after_it(
             await at.head.admit(0)
             async with at.shell() as (answer, reader, _):
                 assert answer == {"ok": True}
-                await at.head.end([LAPTOP])
+                at.head.end(LAPTOP)
                 assert await reader.read() == b"", "what is open ends with its session"
             assert await at.refusal() == f"Session {LAPTOP} is not open."
             assert len(at.reports) == 1
@@ -123,6 +136,26 @@ def test_reports_keep_sessions_open_and_reach_a_new_process_of_the_node(
             await at.start()
             await at.head.admit(0)
             assert not await at.refusal()
+
+    run(main)
+
+
+def test_a_node_that_hangs_delays_no_report_to_another(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert admissions.BEAT_S + admissions._ANSWER_S < 0.7 * open_sessions.SILENCE_S
+
+    async def main() -> None:
+        monkeypatch.setattr(open_sessions, "SILENCE_S", 0.5)
+        monkeypatch.setattr(admissions, "BEAT_S", 0.05)
+        async with node(certificates) as at:
+            at.head.open(LAPTOP, "ssh")
+            await asyncio.gather(at.head.admit(0), at.head.admit(1))
+            async with at.shell() as (_, reader, _):
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(reader.read(), 1.5)
+                at.head.end(LAPTOP)
+                assert await asyncio.wait_for(reader.read(), 5) == b""
 
     run(main)
 
