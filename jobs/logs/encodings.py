@@ -164,7 +164,7 @@ def _of_quotes(match: re.Match[bytes]) -> bytes:
 
 
 def _of_digits(match: re.Match[bytes]) -> bytes:
-    return bytes.fromhex(match[0].decode())
+    return bytes.fromhex(match[0][len(match[0]) % 2 :].decode())
 
 
 _BACKSLASH = _pattern(
@@ -175,6 +175,8 @@ _CUT_BACKSLASH = _pattern(
 )
 _PERCENT = _pattern(rb"%%(?:HH|%b%%%b|uHHHH)" % (_HIGH, _LOW))
 _CUT_PERCENT = _pattern(rb"%%(?:H|uH{0,3}|%b(?:%%(?:uH{0,3})?)?)?\Z" % _HIGH)
+_DIGITS, _CUT_DIGITS = rb"(?:HH){6,}|(?:HH)+(?=H?\Z)", _pattern(rb"H\Z")
+_DIGITS_SIGN = re2.compile(rb"[0-9a-fA-F]{12}|[0-9a-fA-F]\z")
 _DECODERS = {
     # Escapes with a backslash, and the same with \xe4 for a character instead of a byte.
     "b": Decoder(_BACKSLASH, _of_backslash, _CUT_BACKSLASH, re2.compile(rb"\\")),
@@ -195,14 +197,13 @@ _DECODERS = {
         _pattern(rb"""(?:'(?:\\'?)?|'?"'*"?)\Z"""),
         re2.compile(rb"""'[\\"]|"'|['"]\z"""),
     ),
-    # Hexadecimal; at the end of a text its first few digits, too.
-    "x": Decoder(
-        _pattern(rb"(?:HH){6,}|(?:HH)+(?=H?\Z)"),
-        _of_digits,
-        _pattern(rb"H\Z"),
-        re2.compile(rb"[0-9a-fA-F]{12}|[0-9a-fA-F]\z"),
+    # Hexadecimal, at the end of a text its first few digits, too; and the same behind one more
+    # digit, such as the last letter of `value`. A text may begin with a byte's second digit.
+    "x": Decoder(_pattern(_DIGITS), _of_digits, _CUT_DIGITS, _DIGITS_SIGN),
+    "y": Decoder(
+        _pattern(rb"(?:\AH|(?<=H)(?<!HH))(?:%b)" % _DIGITS), _of_digits, _CUT_DIGITS, _DIGITS_SIGN
     ),
 }
 # The decoders, each with those to try on its result: encoders are often given what they, or others,
 # have encoded. The how-to lists these pairs, and a test reads them there.
-_FIRST = {"b": "bchs", "c": "", "p": "pb", "q": "", "h": "b", "s": "b", "x": ""}
+_FIRST = {"b": "bchs", "c": "", "p": "pb", "q": "", "h": "b", "s": "b", "x": "", "y": ""}

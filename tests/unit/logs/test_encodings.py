@@ -107,6 +107,18 @@ def test_what_an_encoder_of_python_writes_is_masked(value):
         assert re.fullmatch(r"<\*\*\*[A-Za-z0-9+/]?>", shown), (form, shown)
 
 
+@settings(max_examples=60, deadline=None)
+@given(value=VALUES, before=st.sampled_from(["value", "id=a", "1", "cafe", "x", "e" * 13]))
+def test_hexadecimal_is_masked_behind_any_digit_and_from_any_digit_on(value, before):
+    redaction, digits = Redaction([value]), value.encode().hex()
+    shown = redaction.text(f"{before}{digits} {before}{digits}x")
+    # Digits before it may be masked too.
+    first, second, after = shown.split("***")
+    assert before.startswith(first) and f" {before}".startswith(second) and after == "x", shown
+    for cut in range(1, len(digits) - 12):
+        assert redaction.excerpt(f"{digits[cut:]}\n{digits[:-cut]}") == "***\n***"
+
+
 def shell_lines(shell: str, script: str, value: str, locale: str) -> list[str]:
     """List the lines that the shell prints about the variable MPV."""
     environment = {"MPV": value, "LC_ALL": locale, "PATH": "/usr/bin:/bin"}
@@ -151,7 +163,8 @@ def test_what_javascript_writes_is_masked(values):
 @given(st.data(), VALUES)
 def test_any_cut_of_any_form_shows_nothing_but_a_few_characters(data, value):
     redaction = Redaction([value])
-    form = data.draw(st.sampled_from(list(python_forms(value))[:-1]))
+    forms = [*list(python_forms(value))[:-1], f"e{value.encode().hex()}"]
+    form = data.draw(st.sampled_from(forms))
     line = f"a {form} z"
     cuts = sorted(data.draw(st.sets(st.integers(1, len(line) - 1), max_size=4)))
     texts = [line[i:j] for i, j in zip([0, *cuts], [*cuts, len(line)], strict=True)]
