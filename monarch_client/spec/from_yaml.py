@@ -26,11 +26,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def read_yaml(text: str, findings: Findings) -> Node:
     """Parse the one document in `text`; `findings.refuse` ends it if that is impossible."""
     if len(text) > MOST_BYTES or len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        findings.refuse(
-            SpecCode.TOO_LARGE,
-            f"The specification is larger than {MOST_BYTES // 1024} KiB; put long scripts and "
-            "data into the workdir.",
-        )
+        refuse_large(findings)
     refuse_odd_characters(text, findings)
     try:
         return _Reading(text, findings).document()
@@ -43,6 +39,15 @@ def read_yaml(text: str, findings: Findings) -> Node:
         findings.refuse(SpecCode.YAML_SYNTAX, f"This is not valid YAML: {problem}.", line)
     except (yaml.YAMLError, ValueError) as error:
         findings.refuse(SpecCode.YAML_SYNTAX, f"This is not valid YAML: {shortened(str(error))}.")
+
+
+def refuse_large(findings: Findings, what: str = "The specification") -> NoReturn:
+    """Refuse a text of more than `MOST_BYTES`."""
+    findings.refuse(
+        SpecCode.TOO_LARGE,
+        f"{what} is larger than {MOST_BYTES // 1024} KiB; put long scripts and data into the "
+        "workdir.",
+    )
 
 
 def refuse_odd_characters(text: str, findings: Findings) -> None:

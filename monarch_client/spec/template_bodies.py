@@ -16,7 +16,12 @@ import yaml
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.entries import without_entries
 from monarch_client.spec.findings import Findings, SpecCode
-from monarch_client.spec.from_yaml import DEEPEST, refuse_odd_characters
+from monarch_client.spec.from_yaml import (
+    DEEPEST,
+    MOST_BYTES,
+    refuse_large,
+    refuse_odd_characters,
+)
 from monarch_client.spec.nodes import plain_value
 from monarch_client.spec.template_parameters import ParameterValue
 from monarch_client.spec.text_edits import YAML_LOADER
@@ -47,10 +52,13 @@ def placeholders(body: str, lines_before: int) -> Iterator[tuple[str, int]]:
     InvalidSpecErrors: the text, before which there are so many lines, is not valid YAML.
     """
     _events(body, lines_before)
+    line, at = lines_before + 1, 0
     for token, _ in _scalars(body):
         start, end = token.start_mark.index, token.end_mark.index
         for found in _PLACEHOLDER.finditer(body, start, end):
-            yield found[1], lines_before + body.count("\n", 0, found.start()) + 1
+            line += body.count("\n", at, found.start())
+            at = found.start()
+            yield found[1], line
 
 
 def filled(body: str, values: Values, lines_before: int = 0) -> str:
@@ -60,6 +68,7 @@ def filled(body: str, values: Values, lines_before: int = 0) -> str:
     """
     _events(body, lines_before)
     body = without_entries(body, lambda node: _is_empty(node, values))
+    _check_size(body, values)
     expected = [each for event in _events(body, lines_before) for each in _expected(event, values)]
     for has_blocks in (True, False):
         text = _replaced(body, values, has_blocks=has_blocks)
@@ -67,6 +76,20 @@ def filled(body: str, values: Values, lines_before: int = 0) -> str:
             return text
     message = "These values do not fit where the template has them: one may be too long for a key."
     raise InvalidSpecErrors([SpecError("", None, SpecCode.BAD_VALUE.value, message)])
+
+
+def _check_size(body: str, values: Values) -> None:
+    """Raise InvalidSpecErrors for values that make the text too large, before it is written."""
+    size = len(body)
+    for token, _ in _scalars(body):
+        is_block = token.style in _BLOCKS
+        for line in token.value.split("\n") if is_block else [token.value]:
+            depth = _depth(line) if is_block else 0
+            for found in _PLACEHOLDER.finditer(line):
+                text = values[found[1]].text
+                size += len(text) + depth * text.count("\n") - len(found[0])
+                if size > MOST_BYTES:
+                    refuse_large(Findings(), "With these values the specification")
 
 
 def _events(text: str, lines_before: int) -> list[Any]:
@@ -190,8 +213,12 @@ def _whole(given: ParameterValue) -> str | list[str] | _Plain:
 
 def _line_of_block(line: str, values: Values) -> str:
     """Return a line of a block with its values; further lines of a value are as deep as it."""
-    deep = "\n" + line[: len(line) - len(line.lstrip(" "))]
+    deep = "\n" + " " * _depth(line)
     return _PLACEHOLDER.sub(lambda found: values[found[1]].text.replace("\n", deep), line)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _is_empty(node: yaml.Node, values: Values) -> bool:

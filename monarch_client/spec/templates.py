@@ -14,7 +14,7 @@ from typing import Any
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.documents import documents_in
 from monarch_client.spec.findings import Findings, SpecCode, nearest
-from monarch_client.spec.from_yaml import read_yaml
+from monarch_client.spec.from_yaml import MOST_BYTES, read_yaml, refuse_large
 from monarch_client.spec.job_spec import JobSpec
 from monarch_client.spec.shapes import Schema, Text
 from monarch_client.spec.tables import Key, Table
@@ -75,6 +75,8 @@ class JobTemplate:
         """Read a template that was checked before, perhaps by another version of the portal."""
         text = source.removeprefix("\ufeff").replace("\r\n", "\n")
         findings = Findings()
+        if len(text) > MOST_BYTES:
+            refuse_large(findings, "The template")
         header, lines_before, body = _parts(text, findings)
         values = _HEADER.read(read_yaml(header, findings), "", findings)
         findings.raise_if_any()
@@ -121,16 +123,17 @@ class JobTemplate:
     def _check(self) -> None:
         """Raise InvalidSpecErrors for unknown placeholders, and for an invalid specification."""
         known = [each.name for each in self.parameters]
-        errors = []
+        findings = Findings()
         for name, line in placeholders(self.body, self.lines_before):
-            if name not in known:
+            if name not in known and not findings.is_full:
                 guess = nearest(name, known)
                 hint = f" Did you mean {guess}?" if guess else ""
                 message = f"There is no parameter {name}.{hint}"
-                errors.append(SpecError("", line, SpecCode.UNKNOWN_KEY.value, message))
-        if not errors and not any(each.is_required for each in self.parameters):
-            errors = [*self._errors_of_defaults()]
-        if errors:
+                findings.add("", SpecCode.UNKNOWN_KEY, message, line=line)
+        findings.raise_if_any()
+        if any(each.is_required for each in self.parameters):
+            return
+        if errors := [*self._errors_of_defaults()]:
             raise InvalidSpecErrors(errors)
 
     def _errors_of_defaults(self) -> Iterator[SpecError]:

@@ -307,3 +307,24 @@ def test_a_pattern_takes_no_longer_than_its_value_is_long():
 def test_a_pattern_that_only_backtracking_reads_is_refused():
     source = "name: t\nparameters:\n  a: {pattern: '(?=a)a'}\n---\nrun: echo ${{ a }}\n"
     assert "parameters.a: pattern is not a regular expression of RE2" in messages(source)[0][1]
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        pytest.param("run: " + "${{ a }}" * 150, "x" * 2_000, id="repeated"),
+        pytest.param(f"run: |\n  set -e\n{' ' * 400}${{{{ a }}}}\n", "\n" * 700, id="indented"),
+        pytest.param("#" * 256 * 1024 + "\nrun: ${{ a }}", "x", id="template"),
+    ],
+)
+def test_a_text_that_would_be_too_large_is_refused_before_it_is_written(body, value):
+    source = f"name: large\nparameters:\n  a:\n---\n{body}"
+
+    with pytest.raises(InvalidSpecErrors, match="larger than 256 KiB"):
+        JobTemplate.parse(source).filled_in({"a": value})
+
+
+def test_of_many_unknown_parameters_the_first_are_named():
+    found = messages("name: many\n---\n" + "run: ${{ a }}\n" * 1_000)
+
+    assert (len(found), found[-1][0]) == (100, 102)
