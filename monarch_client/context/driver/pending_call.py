@@ -20,7 +20,7 @@ class PendingCall:
         "_missing",
         "_objects",
         "_on_ready",
-        "_parent",
+        "_siblings",
         "call",
         "counted",
         "failure",
@@ -37,7 +37,8 @@ class PendingCall:
         self.failure: Payload | None = None
         self.is_cancelled = self.is_cancelled_with_children = self.is_released = False
         self._children: dict[bytes, None] | None = None
-        self._parent: PendingCall | None = None
+        # Those of the call that has made it, and not that call, which may end and be freed before.
+        self._siblings: dict[bytes, None] | None = None
         self._objects = objects
         self._on_ready = on_ready
         references = self._references()
@@ -73,7 +74,7 @@ class PendingCall:
         """Note a call that this one has made, until that ends."""
         self._children = self._children or {}
         self._children[child.call.id] = None
-        child._parent = self
+        child._siblings = self._children
 
     def await_arguments(self) -> None:
         """Call `on_ready` now, or once the arguments are ready: again if some were lost."""
@@ -103,8 +104,8 @@ class PendingCall:
         if self.is_released:
             return
         self.is_released = True
-        if self._parent is not None and self._parent._children is not None:
-            self._parent._children.pop(self.call.id, None)
+        if self._siblings is not None:
+            self._siblings.pop(self.call.id, None)
         self._objects.unwatch(self.call.needs, self)
         self._objects.inline.remove(len(self.call.code))
         self._objects.inline.remove(len(self.call.args.data))

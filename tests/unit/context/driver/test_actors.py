@@ -1,7 +1,8 @@
-"""The calls of actors whose arguments are lost, or fail, before the calls are sent."""
+"""Calls whose arguments are lost, or fail, before the calls are sent, and calls that have ended."""
 
 from __future__ import annotations
 
+import weakref
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -118,3 +119,19 @@ def test_no_message_lacks_an_argument() -> None:
     world.objects.lose([b"A"])
     with pytest.raises(AssertionError):
         pending.message(world.executor)
+
+
+def test_a_call_that_has_ended_is_not_kept_by_the_calls_that_it_has_made() -> None:
+    objects = World().objects
+
+    def on_ready(_: PendingCall) -> None: ...
+
+    ended = PendingCall(Call(b"ended", "w", b"", b"", PLAIN), objects, on_ready)
+    child = PendingCall(Call(b"child", "w", b"", b"", PLAIN), objects, lambda _: None)
+    ended.add_child(child)
+    assert ended.children == [b"child"]
+    ended.release()
+    kept = weakref.ref(on_ready)
+    del ended, on_ready
+    assert kept() is None
+    child.release()
