@@ -142,6 +142,19 @@ with process_end.undisturbed():
         -2,
         "whole",
     ),
+    "one signal waits also where the block fails, and what catches that does not go on": (
+        """
+process_end.arm("key", lambda: say("ended"))
+try:
+    with process_end.undisturbed():
+        strike(TERM)
+        raise OSError("refused")
+except OSError:
+    say("never")
+""",
+        143,
+        "ended",
+    ),
     "the third does not": (
         """
 with process_end.undisturbed():
