@@ -81,8 +81,9 @@ class Head:
             finally:
                 self._stream = None
             if time.monotonic() - connected_at > MAX_AWAY_S:
-                # The portal has given them up, or cannot say that it has ended them.
-                self._end_all_but(set())
+                # The portal may have ended them. One that has not must still not come back late.
+                for session in self._sessions():
+                    self._start(self._end_session(session))
             await asyncio.sleep(retry.next_pause_s(longest_s))
 
     async def report_lost(self, rank: int) -> None:
@@ -141,21 +142,24 @@ class Head:
         elif order["op"] == "sign":
             self._start(self._sign(order["id"], int(order["session"]), str(order["csr"])))
         elif order["op"] == "close":
-            self._start(self._end_session(int(order["session"])))
+            self._start(self._forget_session(int(order["session"])))
         elif order["op"] == "sessions":
             # Some may have ended while this process, or the portal, was away.
-            self._end_all_but(set(map(int, order["sessions"])))
+            for session in self._sessions() - set(map(int, order["sessions"])):
+                self._start(self._forget_session(session))
 
-    def _end_all_but(self, sessions: set[int]) -> None:
-        known = self._links.sessions() | self._proxies.sessions() | self._admissions.sessions()
-        for session in known - sessions:
-            self._start(self._end_session(session))
+    def _sessions(self) -> set[int]:
+        return self._links.sessions() | self._proxies.sessions() | self._admissions.sessions()
 
     async def _end_session(self, session: int) -> None:
         # Nodes end what they serve when they get the report; links do not wait for one that hangs.
         self._admissions.end(session)
         await self._links.close(session)
         self._proxies.close(session)
+
+    async def _forget_session(self, session: int) -> None:
+        await self._end_session(session)
+        self._links.forget(session)
 
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)

@@ -93,16 +93,18 @@ class Links:
         return task
 
     async def close(self, session: int | None = None) -> None:
-        """Close all links of a session, or of all sessions."""
+        """Close all links of a session, or of all sessions, which may come back in time."""
         keys = [key for key in self._newest if session is None or key[0] == session]
         await _cancel([self._newest.pop(key)[1] for key in keys])
-        for key in keys:
-            self._open.pop(key[0], None)
-            self._ended_at.pop(key[0], None)
+
+    def forget(self, session: int) -> None:
+        """Forget a session that the portal has ended, once its links are closed."""
+        self._open.pop(session, None)
+        self._ended_at.pop(session, None)
 
     def sessions(self) -> set[int]:
-        """Return the sessions that have links."""
-        return {session for session, _ in self._newest}
+        """Return the sessions that have links, or had some."""
+        return {session for session, _ in self._newest} | set(self._ended_at)
 
     async def _serve(self, request: LinkRequest, former: asyncio.Task[None] | None) -> None:
         # A worker reads the older connection first: behind an open one the new one hangs for ever.

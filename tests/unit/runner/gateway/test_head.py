@@ -10,9 +10,13 @@ from monarch_client.runner.gateway.settings import HeadSettings
 from tests.each_case import check_each
 
 
-def answers_to(content: bytes) -> list[dict[str, Any]]:
+def a_head() -> Head:
     unset = dict.fromkeys(HeadSettings._fields)
-    head = Head(HeadSettings(**{**unset, "workers": [], "nodes": [], "certificates": ""}))
+    return Head(HeadSettings(**{**unset, "workers": [], "nodes": [], "certificates": ""}))
+
+
+def answers_to(content: bytes) -> list[dict[str, Any]]:
+    head = a_head()
     sent: list[dict[str, Any]] = []
 
     async def answer(**fields: Any) -> None:
@@ -43,4 +47,26 @@ def test_a_malformed_order_is_refused_alone() -> None:
             (b'{"op":{}}', None),
         ],
         check,
+    )
+
+
+def check_forgotten(order: bytes, kept: set[int]) -> None:
+    async def main() -> None:
+        head = a_head()
+        head._links._ended_at = {1: 0.0, 2: 0.0}
+        await head._obey_or_refuse(order)
+        await asyncio.gather(*head._tasks)
+        assert head._links.sessions() == kept
+
+    asyncio.run(main())
+
+
+def test_sessions_that_the_portal_has_ended_are_forgotten() -> None:
+    check_each(
+        [
+            (b'{"op":"close","session":1}', {2}),
+            (b'{"op":"sessions","sessions":[2]}', {2}),
+            (b'{"op":"sessions","sessions":[1,2,3]}', {1, 2}),
+        ],
+        check_forgotten,
     )

@@ -89,3 +89,20 @@ def test_a_session_that_had_no_link_for_too_long_reaches_no_worker_again(
         await until(lambda: ends.accepted == 3)
 
     with_links(use)
+
+
+def test_a_session_is_late_until_the_portal_has_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(made: Links, ends: Ends) -> None:
+        made.open(request(1, 1))
+        await until(lambda: ends.accepted == 1 and made._open[1] == 1)
+        await made.close(1)
+        monkeypatch.setattr(links, "MAX_AWAY_S", -1)
+        late = made.open(request(1, 2))
+        assert late is not None
+        with pytest.raises(SessionLateError):
+            await late
+        assert made.sessions() == {1}
+        made.forget(1)
+        assert made.sessions() == set()
+
+    with_links(use)
