@@ -36,9 +36,9 @@ class OpenSessions:
 
     async def serve(self, stream: NodeStream) -> None:
         """Take the reports of the head until its stream ends, or is silent for too long."""
-        self._reports = stream
-        await stream.accept()
         try:
+            self._reports = stream
+            await stream.accept()
             while True:
                 report = await asyncio.wait_for(read_line(stream.reader), SILENCE_S)
                 if self._reports is not stream:

@@ -175,3 +175,18 @@ def test_a_malformed_report_closes_all_sessions(certificates: Certificates) -> N
                 assert "not open" in await at.refusal()
 
     run(main)
+
+
+def test_a_stream_of_reports_that_breaks_at_its_begin_closes_all_sessions() -> None:
+    class Broken(NodeStream):
+        async def accept(self, **_fields: object) -> None:
+            raise ConnectionResetError
+
+    async def main() -> None:
+        sessions = OpenSessions({LAPTOP: "ssh"})
+        reader = asyncio.StreamReader()
+        with pytest.raises(ConnectionResetError):
+            await sessions.serve(Broken({}, reader, None))
+        assert not sessions.kind_of(LAPTOP)
+
+    run(main)
