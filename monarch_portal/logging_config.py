@@ -19,9 +19,16 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 # Django's whole request with its headers; uvicorn's message once more, with escape codes.
 UNWANTED = ("request", "color_message")
-# Tokens, which begin alike; what follows Bearer; one-time links.
-_SECRETS = re.compile(r"(\bmp[agjt]_|\bbearer +|/sign-in/once/+)[^\s\"'\\/?#&@,;]+", re.IGNORECASE)
-_PASSWORDS = re.compile(r"(\w://[^\s/:@\"]*:)[^\s/@\"]+@")
+# Tokens, which begin alike; what follows Bearer; one-time links, also within another URL. A repr
+# or a URL may have written what is before a word as an escape.
+_SECRETS = re.compile(
+    r"""((?:\b|(?<=\\[nrtfv])|(?<=%[0-9a-f]{2}))(?:mp[agjt]_|bearer(?:\s|%20|\+)+)"""
+    r"""|(?:/|%(?:25)*2f)sign-in(?:/|%(?:25)*2f)+once(?:/|%(?:25)*2f)+)[^\s"'\\/?#&@,;]+""",
+    re.IGNORECASE,
+)
+# A password may have any sign. Without one, a colon may be before a port or in an IPv6 address.
+_TO_LAST_AT = re.compile(r'(?<![^\s"])[^\s"]+@')
+_PASSWORD = re.compile(r'(\w://(?!\[)[^\s/:@"]*:)(?:(?<=/:)|(?!\d+[/?#])).+@\Z')
 
 
 class JsonFormatter(logging.Formatter):
@@ -46,14 +53,29 @@ class JsonFormatter(logging.Formatter):
             line.pop(key, None)
         if record.exc_info and record.exc_info[1]:
             line["exception"] = self._exception(record)
-        text = json.dumps(line, default=repr)
-        return _PASSWORDS.sub(r"\1***@", _SECRETS.sub(r"\1***", text))
+        return json.dumps(_without_secrets(line))
 
     def _exception(self, record: logging.LogRecord) -> str:
         """Return the traceback of an error; for a warning or less, only its last line."""
         if record.levelno < logging.ERROR and record.exc_info and record.exc_info[1]:
             return f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
         return self.formatException(record.exc_info) if record.exc_info else ""
+
+
+def _without_secrets(value: object) -> object:
+    """Return a value for JSON, with the secrets removed from each string: before it is escaped."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, dict):
+        return {_text_without_secrets(str(k)): _without_secrets(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(item) for item in value]
+    return _text_without_secrets(value if isinstance(value, str) else repr(value))
+
+
+def _text_without_secrets(text: str) -> str:
+    text = _TO_LAST_AT.sub(lambda word: _PASSWORD.sub(r"\1***@", word[0]), text)
+    return _SECRETS.sub(r"\1***", text)
 
 
 def logging_config(level: str) -> dict[str, Any]:
