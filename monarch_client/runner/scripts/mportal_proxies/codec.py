@@ -245,8 +245,8 @@ class _Encoder:
 
 def _fields_of(value: Any) -> tuple[str, Any] | None:
     """Return the tag and content of a value with named parts, or None."""
-    if isinstance(value, enum.Flag):
-        # Several flags, or none, have no name of a member.
+    if isinstance(value, enum.Flag) and value._name_ not in type(value).__members__:
+        # Several flags, or none. Earlier versions know members alone.
         return "flag", value._value_
     if isinstance(value, enum.Enum):
         return "enum", value._name_

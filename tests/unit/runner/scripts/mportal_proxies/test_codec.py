@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import re
 import struct
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -167,6 +168,24 @@ def test_decoding_flags_runs_no_code_of_their_class() -> None:
     executed.clear()
     assert CODEC.decode(encoded) == [Access.READ, Access(0)]
     assert executed == []
+
+
+def test_a_flag_with_a_name_is_sent_as_a_member_which_older_peers_know() -> None:
+    def sent(value: Flag) -> tuple[str, object]:
+        tree = json.loads(CODEC.encode(value)[4:].rstrip(b"\0"))["value"]
+        return tree["$"], tree["v"]
+
+    assert [sent(each) for each in (Access.READ, Access.BOTH, re.IGNORECASE, Mode.A)] == [
+        ("enum", "READ"),
+        ("enum", "BOTH"),
+        ("enum", "IGNORECASE"),
+        ("enum", "A"),
+    ]
+    assert [sent(each) for each in (Access(0), Mode.A | Mode.B, re.IGNORECASE | re.MULTILINE)] == [
+        ("flag", 0),
+        ("flag", 5),
+        ("flag", 10),
+    ]
 
 
 def test_what_a_container_has_beside_its_items_comes_back() -> None:
