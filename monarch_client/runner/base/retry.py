@@ -46,7 +46,11 @@ class Retry:
         self._pause_s = self._first_s
 
     def next_pause_s(self, longest_s: float = math.inf) -> float:
-        """Return how long to wait before the next try; `longest_s` is a limit for this time."""
-        pause_s = min(self._pause_s, self._longest_s, longest_s)
-        self._pause_s = min(self._pause_s * self._growth, self._longest_s)
+        """Return how long to wait before the next try; `longest_s` is the limit of this failure.
+
+        After many failures with a low limit, one with a higher limit begins at the low one.
+        """
+        limit_s = min(self._longest_s, longest_s)
+        pause_s = min(self._pause_s, limit_s)
+        self._pause_s = min(pause_s * self._growth, limit_s)
         return pause_s * random.uniform(_SHORTEST, 1.0)  # noqa: S311 - no secret

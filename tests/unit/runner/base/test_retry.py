@@ -28,6 +28,14 @@ def test_pauses_double_up_to_a_limit_and_begin_anew_after_a_success() -> None:
     assert tries.next_pause_s() == 0.5
 
 
+@pytest.mark.usefixtures("clock")
+def test_pauses_of_another_failure_grow_from_the_limit_of_the_one_before() -> None:
+    tries = Retry(0.5, 30.0)
+    assert [tries.next_pause_s(2.0) for _ in range(9)][2:] == [2.0] * 7
+    assert [tries.next_pause_s() for _ in range(6)] == [2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert tries.next_pause_s(2.0) == 2.0
+
+
 def test_a_series_is_over_when_the_next_try_would_be_too_late(clock: list[float]) -> None:
     tries = Retry(1.0, 4.0, limit_s=5.0)
     while not tries.is_over:
