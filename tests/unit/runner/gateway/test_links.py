@@ -101,6 +101,7 @@ def test_a_session_is_late_until_the_portal_has_ended_it(monkeypatch: pytest.Mon
         assert late is not None
         with pytest.raises(SessionLateError):
             await late
+        await made.close(1)
         assert made.sessions() == {1}
         made.forget(1)
         assert made.sessions() == set()
