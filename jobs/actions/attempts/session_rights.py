@@ -1,4 +1,7 @@
-"""Rights of gateway sessions: the attempt, what opened the session, and the role of its user."""
+"""The rights by which a gateway session may open and go on.
+
+They depend on its attempt, on the token or browser that opened it, and on the role of its user.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from jobs.statuses import GatewayKind
 
 
 def why_not_allowed(session: GatewaySession) -> str:
-    """Return why a session may neither open nor go on now, or ""."""
+    """Return why a session must not be opened or continued; "" if it may."""
     token = session.token
     if session.attempt.ended_at is not None:
         return "Its attempt has ended."

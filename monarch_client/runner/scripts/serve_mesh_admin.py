@@ -1,8 +1,9 @@
 """Serve Monarch's mesh admin. Run as a script: `serve_mesh_admin.py PLAN FILE WATCH`.
 
-It attaches to the workers in PLAN, as their driver does, and starts nothing on them. It listens on
-127.0.0.1 only, and writes its address to FILE. Its end does not affect driver and workers. It ends
-by itself when WATCH, with which a driver requests it, has been missing for a while.
+It attaches to the workers in PLAN, as a second client beside their driver, and starts no processes
+there. It listens on 127.0.0.1 only, and writes its address to FILE. Its end does not affect driver
+and workers. A driver keeps the file WATCH while it wants the admin: without it, this process ends
+after a while.
 
 Monarch's admin accepts every client that reaches its port. Where workers use certificates, this
 process therefore connects, closes that port, and relays requests of clients with a certificate of
@@ -48,8 +49,8 @@ _ANSWER_S = 30.0
 _HANDSHAKE_S, _IDLE_S = 5.0, 120.0
 # The name in certificates of nodes, as ssl parses it; those of laptops name their sessions.
 _NODE = ((("commonName", "mportal node"),),)
-# The state of a listener in proc_net_tcp(5).
-_LISTENING = "0A"
+# States in proc_net_tcp(5): of a listener, and of a connection that both ends have closed.
+_LISTENING, _CLOSED = "0A", "06"
 # The characters of a path that are passed on as they are.
 _IN_PATHS = "/%:@?=&<>,;+!*'()$[]~"
 
@@ -67,7 +68,7 @@ def main(plan_file: str, file: str, watch_file: str) -> None:
     # The reference keeps the admin alive.
     url, _held = _start(plan)
     if urlsplit(url).scheme == "https":
-        url = _guarded(urlsplit(url).port or 0)
+        url = _serve_behind_relay(urlsplit(url).port or 0)
     hangs.cancel()
     new = Path(file + ".new")
     new.write_text(json.dumps({"urls": [url]}), encoding="utf-8")
@@ -131,10 +132,11 @@ def _job_of(meshes: dict[str, Any]) -> Any:
     return Attached()
 
 
-def _guarded(port: int) -> str:
-    """Close the admin's port, and return the address at which certificates open the way to it.
+def _serve_behind_relay(port: int) -> str:
+    """Connect to the admin, close its port, and return the address of a relay in front of it.
 
-    ConnectionError: another process connected before.
+    The relay admits only nodes of the attempt. ConnectionError: another process connected while the
+    port was open.
     """
     certificates = [os.environ[f"HYPERACTOR_TLS_{name}"] for name in ("CERT", "KEY", "CA")]
     connections = [_connect(port, certificates) for _ in range(_RELAYED_AT_ONCE)]
@@ -161,15 +163,15 @@ def _connect(port: int, certificates: list[str]) -> http.client.HTTPSConnection:
 def _close_listener(port: int) -> None:
     """Close the socket of this process that listens at `port`. LookupError: none does.
 
-    Its number goes on to a file that is never readable, so that Monarch waits without end for the
-    next connection. Connections that it has accepted stay.
+    Its file descriptor then belongs to another socket, which Monarch's event loop does not watch:
+    Monarch waits for a next connection that never comes. Those that it has accepted stay.
     """
-    for number in _sockets():
-        with socket.socket(fileno=os.dup(number)) as found:
+    for descriptor in _sockets():
+        with socket.socket(fileno=os.dup(descriptor)) as found:
             is_listening = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
             if is_listening and found.family == socket.AF_INET and found.getsockname()[1] == port:
                 with socket.socket() as unbound:
-                    os.dup2(unbound.fileno(), number, inheritable=False)
+                    os.dup2(unbound.fileno(), descriptor, inheritable=False)
                 return
     raise LookupError(f"no socket of this process listens at port {port}")
 
@@ -185,14 +187,15 @@ def _sockets() -> list[int]:
 
 
 def _clients_of(port: int) -> set[int]:
-    """Return the ports from which processes are, or lately were, connected to `port`."""
+    """Return the ports from which processes are connected to `port`, also half closed."""
     server = "{:08X}:{:04X}".format(*struct.unpack("=I", socket.inet_aton("127.0.0.1")), port)
     rows = [row.split() for row in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
-    # Both ends of a connection have a row, and the one that closed it first keeps its row a while.
-    ends = [(local, remote) for _, local, remote, state, *_ in rows if state != _LISTENING]
-    clients = [remote for local, remote in ends if local == server]
-    clients += [local for local, remote in ends if remote == server]
-    return {int(client.partition(":")[2], 16) for client in clients}
+    return {
+        int(remote.partition(":")[2], 16)
+        for _, local, remote, state, *_ in rows
+        # One that has closed may be of an earlier listener at the same port.
+        if local == server and state not in (_LISTENING, _CLOSED)
+    }
 
 
 class Relay(ThreadingHTTPServer):

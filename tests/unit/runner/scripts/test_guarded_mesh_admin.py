@@ -35,7 +35,8 @@ async def main():
     print(port, flush=True)
     sys.stdin.readline()
     try:
-        print(json.dumps(await asyncio.to_thread(serve_mesh_admin._guarded, port)), flush=True)
+        url = await asyncio.to_thread(serve_mesh_admin._serve_behind_relay, port)
+        print(json.dumps(url), flush=True)
     except ConnectionError as error:
         print(json.dumps(str(error)), flush=True)
     await asyncio.to_thread(sys.stdin.read)
