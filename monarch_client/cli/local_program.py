@@ -13,7 +13,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from monarch_client.runner.base import process_end
-from monarch_client.runner.base.process_tree import become_subreaper, descendants, signal_all
+from monarch_client.runner.base.process_tree import (
+    become_subreaper,
+    descendants,
+    reap_others_until_end_of,
+    signal_all,
+)
 
 # Short: the sender of a signal often kills after ten seconds, and a job has to be ended as well.
 GRACE_S = 5.0
@@ -48,6 +53,7 @@ class LocalProgram:
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
         while True:
             try:
+                reap_others_until_end_of(process.pid)
                 return process.wait()
             except KeyboardInterrupt:  # noqa: PERF203 - the wait goes on
                 # The terminal has sent it to the program as well, which decides.

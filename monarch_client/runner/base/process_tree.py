@@ -156,3 +156,16 @@ def reap_strays() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+
+
+def reap_others_until_end_of(child: int) -> None:
+    """Wait for the end of a child, which is left to its owner; reap others that end meanwhile.
+
+    For a subreaper that waits for one child. Without Linux this may return at once.
+    """
+    with contextlib.suppress(ChildProcessError, AttributeError):
+        while True:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            if ended is None or ended.si_pid == child:
+                return
+            os.waitpid(ended.si_pid, 0)

@@ -16,6 +16,14 @@ CONFIG = Config("http://portal", "mpt_x", "rl")
 JOBS = "POST /projects/rl/jobs"
 # Exits with 3 if it is attached to the job.
 PROGRAM = "import os, sys; sys.exit(3 * (os.environ['MPORTAL_ATTACH'] == 'rl/42'))"
+# Exits with 3 if a process whose parent has ended is gone after its own end, and no zombie.
+WITH_AN_ORPHAN = """
+pid=$(bash -c 'sleep 0.1 >/dev/null & echo $!')
+for _ in $(seq 300); do
+    [ -e /proc/$pid ] || exit 3
+    sleep 0.01
+done
+"""
 RUNNING = job_json(status="RUNNING")
 
 
@@ -86,6 +94,10 @@ def test_a_program_that_is_not_there_is_named(mportal, portal):
     done = mportal("attach", "42", "--", "/no/such/program")
     assert done.exit_code == 127
     assert "/no/such/program cannot be run" in done.stderr
+
+
+def test_processes_whose_parents_have_ended_are_reaped_while_the_program_runs(mportal):
+    assert mportal("attach", "42", "--", "bash", "-c", WITH_AN_ORPHAN).exit_code == 3
 
 
 def test_dev_submits_workers_without_a_driver_and_ends_them_after_the_program(mportal, portal):
