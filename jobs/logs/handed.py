@@ -66,7 +66,8 @@ def redaction_for(key: AttemptKey) -> Redaction:
 
 
 class LineMask:
-    """A mask for the lines of an attempt, including values split between pieces of a line.
+    """A mask for a request of an attempt: its lines, including values split between pieces of a
+    line, and excerpts.
 
     `open_ends` holds, by rank and stream, the end of the last piece if a value may begin in it:
     sealed, so that the database has no text that may be of a secret. It is updated in place; store
@@ -75,6 +76,7 @@ class LineMask:
 
     def __init__(self, key: AttemptKey, open_ends: dict[str, str]) -> None:
         self._redaction = redaction_for(key)
+        self.excerpt = self._redaction.excerpt
         self._open_ends = open_ends
         self._seal = Fernet(urlsafe_b64encode(open_lines_key(key.job_id, key.number)))
 

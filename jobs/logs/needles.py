@@ -40,7 +40,11 @@ def base64_parts_of(value: str) -> set[bytes]:
     if not is_masked(value):
         return set()
     raw = _bytes_of(value.strip())
-    parts = {part for before in range(3) for part in _in_base64(stable_base64(raw, before))}
+    parts = {
+        part
+        for before in range(3)
+        for part in _in_base64(stable_base64(raw, before), is_whole=before == 0)
+    }
     return parts | {part.translate(_URL_SAFE) for part in parts}
 
 
@@ -65,10 +69,12 @@ def _overlapping(line: str) -> Iterator[str]:
         yield line[at : at + _PART_CHARS]
 
 
-def _in_base64(digits: bytes) -> Iterator[bytes]:
-    size = _PART_DIGITS if len(digits) <= _SHORT_DIGITS else _LONG_PART_DIGITS
+def _in_base64(digits: bytes, *, is_whole: bool) -> Iterator[bytes]:
+    """Yield parts that cover the digits; if `is_whole` or short, also their lines as folded."""
+    is_short = len(digits) <= _SHORT_DIGITS
+    size = _PART_DIGITS if is_short else _LONG_PART_DIGITS
     begins = {*range(0, len(digits) - size + 1, size), len(digits) - size}
-    for width in _FOLDED_AT:
+    for width in _FOLDED_AT if is_short or is_whole else ():
         ends = range(width, len(digits) - size + 1, width)
         begins |= {*ends, *(end - size for end in ends)}
     for at in begins:

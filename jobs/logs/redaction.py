@@ -215,7 +215,8 @@ def redacted(text: str) -> str:
 class RedactionCache:
     """A thread-safe cache of the most recently used redactions, by attempt."""
 
-    def __init__(self, most_bytes: int = 8 * 1024 * 1024) -> None:
+    # The values of any job fit (`hand_secrets.MOST_BYTES_OF_JOB`), beside those of many others.
+    def __init__(self, most_bytes: int = 24 * 1024 * 1024) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
         self._by_attempt: OrderedDict[Hashable, Redaction] = OrderedDict()
@@ -230,12 +231,12 @@ class RedactionCache:
             return self._by_attempt[attempt]
 
     def put(self, attempt: Hashable, redaction: Redaction) -> None:
-        """Cache the redaction; evict the least recently used ones."""
+        """Cache the redaction, whatever its size; evict the least recently used others."""
         with self._lock:
             known = self._by_attempt.pop(attempt, None)
             self._bytes += redaction.size - (known.size if known else 0)
             self._by_attempt[attempt] = redaction
-            while self._bytes > self._most_bytes:
+            while self._bytes > self._most_bytes and len(self._by_attempt) > 1:
                 self._bytes -= self._by_attempt.popitem(last=False)[1].size
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from jobs.logs.frames import TEXT_FIELDS, Frame
-from jobs.logs.handed import AttemptKey, LineMask, redaction_for
+from jobs.logs.handed import AttemptKey, LineMask
 from jobs.logs.lines import encoded
 from jobs.logs.senders import LogState, Sender
 from jobs.policies.program_metrics import Report, report_of
@@ -41,15 +41,15 @@ def sift_frames(sender: Sender, state: LogState, frames: list[Frame]) -> News:
     new, gaps = _new(frames, acked)
     lines = [frame for frame in new if frame["kind"] == LINE]
     key = AttemptKey(sender.attempt_id, sender.job_id, sender.number, sender.has_secrets)
-    texts = iter(LineMask(key, open_ends).texts(lines))
-    excerpt = redaction_for(key).excerpt
+    mask = LineMask(key, open_ends)
+    texts = iter(mask.texts(lines))
     for frame in new:
         if id(frame) in gaps:
             news.lines.append(_gap(frame, gaps[id(frame)]))
         if frame["kind"] == LINE:
             _add_line(news, frame, next(texts))
         else:
-            masked = {name: excerpt(frame[name]) for name in TEXT_FIELDS if frame.get(name)}
+            masked = {name: mask.excerpt(frame[name]) for name in TEXT_FIELDS if frame.get(name)}
             news.reports.append({**frame, **masked})
     return news
 

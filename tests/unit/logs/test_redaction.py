@@ -12,6 +12,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from jobs.actions.attempts.hand_secrets import MOST_BYTES_OF_JOB
 from jobs.logs.needles import is_masked
 from jobs.logs.redaction import Redaction, RedactionCache, redacted
 
@@ -199,7 +200,20 @@ def test_a_cache_is_bounded_in_bytes_and_keeps_the_ones_that_were_requested_last
     cache.put(3, Redaction(["value-3"]))
     assert [number for number in (1, 2, 3) if cache.get(number) is None] == [2]
     cache.put(4, Redaction(["v" * 20 + str(number) * 20 for number in range(2000)]))
-    assert not any(map(cache.get, (1, 2, 3, 4)))
+    assert [number for number in (1, 2, 3, 4) if cache.get(number) is not None] == [4]
+    cache.put(5, Redaction(["value-5"]))
+    assert [number for number in (4, 5) if cache.get(number) is not None] == [5]
+
+
+def test_the_longest_values_of_a_job_are_cached_beside_others_and_read_at_once():
+    cache, chance = RedactionCache(), random.Random(7)
+    for number in range(100):
+        cache.put(number, Redaction([f"value-{number}"]))
+    begun = time.process_time()
+    longest = "".join(chr(chance.randint(0x20, 0x24F)) for _ in range(MOST_BYTES_OF_JOB // 2))
+    cache.put("longest", Redaction([longest[: MOST_BYTES_OF_JOB // 4], longest]))
+    assert time.process_time() - begun < 5
+    assert all(cache.get(number) for number in (*range(100), "longest"))
 
 
 @pytest.mark.parametrize("values", [1, 20, 200])
