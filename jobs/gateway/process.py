@@ -51,7 +51,8 @@ class Gateway:
         self.heads = HeadSlots(self.exchange.background)
         self._address = settings.MPORTAL_GATEWAY_INTERNAL
         self.listeners = Listeners(self._admit)
-        # Current sessions of the attempts that are connected here, with their attempts.
+        # Current sessions of the attempts that are connected here, with their attempts: those of
+        # the last look, and those that were admitted since.
         self._known: dict[int, int] = {}
         # When the rights of connected sessions were checked last.
         self._checked_at: dict[int, float] = {}
@@ -164,6 +165,7 @@ class Gateway:
         await link.serve(side, connection)
 
     async def _serve_session(self, entry: rows.SessionEntry, connection: Connection) -> None:
+        self._known[entry.session_id] = entry.attempt_id
         meter = self.exchange.meter_of(entry.user_id, entry.job_id)
         session = SessionStream(connection, entry.session_id, entry.attempt_id, meter, entry.kind)
         connection.keep_alive(ends_silence=True)
@@ -300,17 +302,18 @@ class Gateway:
             raise
 
     async def _end_sessions(self) -> None:
-        """End what was current at the last look and is no more: heads clean up after it.
+        """End what was current at the last look, or came since, and is no more: heads clean up.
 
         A head that has connected since then may have missed ends: it gets all that go on.
         """
         here = {pk: each.attempt_id for pk, each in self.exchange.sessions.items()}
         attempts = {*self.exchange.heads, *here.values()}
-        current = await in_thread(rows.current_sessions, list(attempts)) if attempts else {}
         before = {**self._known, **here}
+        current = await in_thread(rows.current_sessions, list(attempts)) if attempts else {}
         ended = {pk: of for pk, of in before.items() if of in attempts and pk not in current}
         reasons = await in_thread(rows.reasons_of, list(ended)) if ended else {}
-        self._known = current
+        admitted = {pk: of for pk, of in self._known.items() if pk not in before}
+        self._known = {**current, **admitted}
         self.exchange.background.start(self._end(ended, reasons))
         for attempt_id, head in self.exchange.heads.items():
             if attempt_id in attempts and not head.knows_sessions:

@@ -118,6 +118,18 @@ def test_the_head_cleans_up_after_a_session_that_is_lost(
     assert head.read("close")["session"] == program.welcome["session"]
 
 
+def test_the_head_cleans_up_after_a_session_that_came_and_ended_between_two_looks(
+    gateway: GatewayThread, head: Head, ticket: NewTicket
+) -> None:
+    gateway.look()
+    program = Program(gateway.url, ticket())
+    program.close()
+    assert eventually(lambda: session().state == GatewayState.AWAY)
+    GatewaySession.objects.update(ended_at=clock.now(), state=GatewayState.LOST)
+    gateway.look()
+    assert head.read("close")["session"] == program.welcome["session"]
+
+
 def test_a_head_learns_which_sessions_go_on_when_it_comes_back(
     gateway: GatewayThread, program: Program, head: Head, ticket: NewTicket, attempt: Attempt
 ) -> None:
