@@ -104,7 +104,7 @@ class Head:
     async def _talk(self, stream: WebSocket) -> None:
         pinging = asyncio.ensure_future(_keep_alive(stream))
         try:
-            await stream.send_text(json.dumps(self._settings.hello))
+            await stream.send_text(_text_of(self._settings.hello))
             if self._lost:
                 await self._send_lost(stream)
             while True:
@@ -115,7 +115,7 @@ class Head:
             stream.abort()
 
     async def _send_lost(self, stream: WebSocket) -> None:
-        await stream.send_text(json.dumps({"op": "lost_hosts", "ranks": sorted(set(self._lost))}))
+        await stream.send_text(_text_of({"op": "lost_hosts", "ranks": sorted(set(self._lost))}))
 
     async def _obey_or_refuse(self, content: bytes) -> None:
         """Refuse one malformed order: the other sessions need this stream."""
@@ -207,9 +207,14 @@ class Head:
         stream = self._stream
         if stream is not None:
             try:
-                await stream.send_text(json.dumps(fields))
+                await stream.send_text(_text_of(fields))
             except OSError:
                 stream.abort()
+
+
+def _text_of(fields: dict[str, Any]) -> str:
+    """Return a message. Half of a character, which is no JSON for the portal, becomes "?"."""
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _reports_dialer(settings: HeadSettings) -> Callable[[int], Awaitable[OpenStream]]:

@@ -1,8 +1,9 @@
-"""The head refuses one malformed order, and keeps its stream for the others."""
+"""The head refuses one malformed order, keeps its stream for the others, and forgets what ended."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 from monarch_client.runner.gateway.head import Head
@@ -70,3 +71,18 @@ def test_sessions_that_the_portal_has_ended_are_forgotten() -> None:
         ],
         check_forgotten,
     )
+
+
+def test_half_of_a_character_in_a_detail_is_replaced() -> None:
+    class Stream:
+        def __init__(self) -> None:
+            self.sent: list[str] = []
+
+        async def send_text(self, text: str) -> None:
+            self.sent.append(text)
+
+    head, stream = a_head(), Stream()
+    head._stream = stream
+    asyncio.run(head._answer(op="dial_failed", link=4, detail="no file \udcff, \u00e9"))
+    (text,) = stream.sent
+    assert json.loads(text) == {"op": "dial_failed", "link": 4, "detail": "no file ?, \u00e9"}
