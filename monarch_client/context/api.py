@@ -137,8 +137,10 @@ class TaskApi(ABC):
         """End a task: its reference raises TaskCancelledError. A task that has ended stays so.
 
         A running task gets KeyboardInterrupt, and its process is killed if that does not end it.
-        The call of an actor is interrupted, but its process is never killed; a coroutine gets
-        CancelledError at its `await`. With `recursive`, what the task has called ends as well.
+        The process of an actor is never killed. Its call gets KeyboardInterrupt, and a coroutine
+        CancelledError at its `await`. What cannot be interrupted runs on, and its result is
+        dropped: a method without `async` of an async actor, and calls in threads
+        (`max_concurrency`). With `recursive`, what the task has called ends as well.
         """
         if not isinstance(ref, ObjectRef):
             raise TypeError(f"cancel takes the reference of a task or call, and not {ref!r}")
