@@ -54,13 +54,13 @@ def test_a_secret_deleted_before_the_start_ends_the_job_with_what_to_do(
 
 
 def test_values_that_are_too_long_together_end_the_job(fake, tick, maintainer, project):
-    names = [f"LONG_{number}" for number in range(9)]
+    names = [f"LONG_{number}" for number in range(3)]
     for name in names:
         set_secret(maintainer, project, name, "x" * 32 * 1024)
     job = make_job(project, spec=make_spec(secrets=names))
     tick()
     assert status_of(job) == JobStatus.FAILED
-    assert job.message == "This job's secrets have 294,912 bytes together, more than 262,144."
+    assert job.message == "This job's secrets have 98,304 bytes together, more than 65,536."
 
 
 def test_a_key_that_is_missing_ends_the_job_too(job, tick, settings):
