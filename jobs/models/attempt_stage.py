@@ -25,10 +25,3 @@ class AttemptStage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.attempt}"
-
-    @property
-    def duration_s(self) -> float | None:
-        """Return the seconds from begin to end; None until it ends."""
-        if self.ended_at is None:
-            return None
-        return (self.ended_at - self.started_at).total_seconds()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Prefetch
 
@@ -17,7 +18,7 @@ from jobs.readers.extended import extended
 from jobs.readers.job_table import Rights, job_row, with_attempts
 from jobs.readers.run_history import RunPosition, run_position
 from jobs.readers.workers import worker_views
-from jobs.statuses import PURPOSES, JobKind, JobStatus, StageName
+from jobs.statuses import PURPOSES, JobKind, JobStatus, StageName, StopReason
 from monarch_client.wire import jobs as wire
 from monarch_client.wire.attempts import Attempt, Diagnosis, Stage
 
@@ -200,16 +201,31 @@ def _stage(name: StageName, row: AttemptStage | None, attempt: models.Attempt) -
             detail="",
             failure="",
         )
-    state = "failed" if row.failure else "done" if row.ended_at else "active"
-    if state == "failed" and attempt.stop_reason in PURPOSES:
-        state = "stopped"
+    ended_at = row.ended_at or _cut_at(row, attempt)
     return Stage(
         name=name,
         label=name.label,
-        state=state,
+        state=_state_of(row, attempt),
         started_at=row.started_at,
-        ended_at=row.ended_at,
-        duration_s=row.duration_s,
+        ended_at=ended_at,
+        duration_s=(ended_at - row.started_at).total_seconds() if ended_at else None,
         detail=row.detail,
         failure=row.failure,
     )
+
+
+def _cut_at(row: AttemptStage, attempt: models.Attempt) -> datetime | None:
+    """Return when the end of its attempt ended a stage without an end of its own; None if it lasts.
+
+    The machines are stopped after that.
+    """
+    if row.name == StageName.TEARDOWN or attempt.ended_at is None:
+        return None
+    return max(row.started_at, attempt.ended_at)
+
+
+def _state_of(row: AttemptStage, attempt: models.Attempt) -> str:
+    is_cut = row.ended_at is None and _cut_at(row, attempt) is not None
+    if row.failure or (is_cut and attempt.stop_reason != StopReason.COMPLETED):
+        return "stopped" if attempt.stop_reason in PURPOSES else "failed"
+    return "done" if row.ended_at or is_cut else "active"

@@ -48,7 +48,7 @@ def test_every_stage_of_an_ended_attempt_has_a_begin_and_an_end(fake, tick, subm
     tick()
     stages = AttemptStage.objects.filter(attempt__job=submitted)
     assert {"launch", "run", "teardown"} <= set(stages.values_list("name", flat=True))
-    assert all(stage.duration_s is not None for stage in stages)
+    assert all(stage.ended_at is not None for stage in stages)
 
 
 def test_a_failing_program_fails_the_job_with_its_exit_code(fake, tick, submitted):
