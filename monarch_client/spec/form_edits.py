@@ -154,6 +154,8 @@ def _with(content: Any, keys: Keys, value: Any) -> Any:
     if not keys:
         return value
     key = keys[0]
+    if content and isinstance(content, dict if isinstance(key, int) else list):
+        raise FormError("a list cannot become a mapping here, nor a mapping a list.")
     if isinstance(key, int):
         items = list(content) if isinstance(content, list) else []
         below = items[key] if key < len(items) else None
@@ -165,8 +167,7 @@ def _with(content: Any, keys: Keys, value: Any) -> Any:
 def _without(content: Any, keys: Keys) -> Any:
     """Return `content` without what is at `keys`, nor the collections that it leaves empty."""
     key: Any = keys[0]
-    has_key = key < len(content) if isinstance(content, list) else key in (content or {})
-    if not has_key or (len(keys) > 1 and not isinstance(content[key], dict | list)):
+    if not _has(content, key) or (len(keys) > 1 and not isinstance(content[key], dict | list)):
         return content or {}
     below = _without(content[key], keys[1:]) if len(keys) > 1 else None
     if isinstance(content, list):
@@ -174,6 +175,12 @@ def _without(content: Any, keys: Keys) -> Any:
     if below or (len(keys) > 1 and not content[key]):
         return {**content, key: below}
     return {name: each for name, each in content.items() if name != key}
+
+
+def _has(content: Any, key: str | int) -> bool:
+    if isinstance(content, list):
+        return isinstance(key, int) and 0 <= key < len(content)
+    return isinstance(content, dict) and key in content
 
 
 def _name(keys: Keys) -> str:

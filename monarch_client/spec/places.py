@@ -60,7 +60,7 @@ def places_of(text: str, keys: Keys) -> tuple[Any, list[Place]]:
         pair: Any = None
         if isinstance(node, yaml.MappingNode) and isinstance(key, str):
             pair = found_in(node, key)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+        elif isinstance(node, yaml.SequenceNode) and key in range(len(node.value)):
             pair = (None, node.value[key])
         if pair is None:
             break

@@ -48,7 +48,7 @@ def with_row(text: str, path: str, change: Mapping[str, str]) -> str:
     row, name = change.get("row"), change.get("name", "").strip()
     names = [each for each, _ in rows_of(text, path)]
     if path not in NAMED:
-        return _with_item(text, path, len(names) if row is None else int(row), change)
+        return _with_item(text, path, len(names) if row is None else _number(row, names), change)
     if row is None and not name:
         raise FormError("give it a name.")
     if name in names and name != row:
@@ -58,6 +58,13 @@ def with_row(text: str, path: str, change: Mapping[str, str]) -> str:
             return _with_listed_secret(text, names, row, name)
         text = set_entry(text, [path], dict.fromkeys(names)) if names else text
     return _with_entry(text, path, row, change)
+
+
+def _number(row: str, items: list[str]) -> int:
+    numbers = [str(number) for number in range(len(items))]
+    if row not in numbers:
+        raise FormError("there is no such row any more.")
+    return numbers.index(row)
 
 
 def _with_item(text: str, path: str, number: int, change: Mapping[str, str]) -> str:

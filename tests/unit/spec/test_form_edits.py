@@ -137,6 +137,19 @@ def test_a_renamed_entry_keeps_its_place_and_its_value():
         rename_entry(text, ["envs", "B"], "A")
 
 
+@pytest.mark.parametrize("text", ["portal:\n- a\n", "portal: [a]\n", "portal: a\n", "portal:\n"])
+def test_what_a_value_of_another_kind_does_not_have_is_removed_already(text):
+    assert set_field(text, "portal.queue", None) == text
+    assert set_entry("portal: {a: b}\n", ["portal", 0], None) == "portal: {a: b}\n"
+    assert set_entry("portal: [a]\n", ["portal", -1], None) == "portal: [a]\n"
+
+
+def test_a_list_is_not_replaced_by_a_mapping_nor_a_mapping_by_a_list():
+    for text, keys in (("a: [b]\n", ["a", "c"]), ("a: {b: c}\n", ["a", 0])):
+        with pytest.raises(FormError, match="a list cannot become a mapping"):
+            set_entry(text, keys, "x")
+
+
 # The value of an entry in every style that YAML has, and what follows its colon.
 STYLES = (
     "1", "1.10", "yes", "null", "~", "", "word", "two  words", '"[1, 2]"', "'[1, 2]'", "' x '",

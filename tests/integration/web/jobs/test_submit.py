@@ -261,6 +261,14 @@ def test_the_form_says_why_it_does_not_take_a_text_or_a_value(member):
             "not valid YAML",
         ),
         ("envs: {A: 1, A: 2}\n", {}, "envs.A is given twice"),
+        *(
+            (
+                "run: x\nportal: {depends_on: [a, b]}\n",
+                {"path": "portal.depends_on", "row": row, "value": "x"},
+                "no such row",
+            )
+            for row in ("-1", "2", "a", "9" * 5_000)
+        ),
     ):
         assert problem in edited(member, source, **change)["problem"]
 
