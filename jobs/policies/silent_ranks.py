@@ -17,8 +17,8 @@ def silent_ranks(
 ) -> frozenset[int]:
     """Return the ranks that have been silent much longer than most others.
 
-    `last`: when each wrote last; None: never since `begun`. Where only some ranks write at all, as
-    in programs that log on rank 0, none is an exception.
+    `last`: when each wrote last; None: never. Where only some ranks write, but for what libraries
+    print soon after `begun`, as in programs that log on rank 0, none is an exception.
     """
     if len(last) < 2:  # noqa: PLR2004 - there are no others
         return frozenset()
@@ -26,12 +26,13 @@ def silent_ranks(
     ordered = sorted(silences.values())
     # Only the longer half can be silent: without one of these, the median is that without the last.
     bound = _bound(ordered[:-1])
-    # Of two ranks one may write nothing by intention: a rank that never wrote counts as usual.
+    # Of two ranks one may write nothing by intention: a rank that logs nothing counts as usual.
     bound_of_mute = _bound(ordered)
+    mute = {rank for rank, at in last.items() if at is None or at - begun <= LEAST}
     return frozenset(
         rank
         for rank, silence in silences.items()
-        if silence > (bound_of_mute if last[rank] is None else bound)
+        if silence > (bound_of_mute if rank in mute else bound)
     )
 
 

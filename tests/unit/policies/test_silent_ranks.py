@@ -30,6 +30,9 @@ def silent(*ages_s: float | None) -> set[int]:
         ((1, 900, 900, 900), set()),
         ((1, None, None, None), set()),
         ((1, None), set()),
+        # A line at the start of the program, an hour ago, is no log.
+        ((1, 3_590), set()),
+        ((1, 1, 3_590), {2}),
         # A rank that has written is compared with the other one, also of two.
         ((1, 900), {1}),
         ((900, 1), {0}),
