@@ -53,6 +53,8 @@ COLUMNS: dict[str, Callable[[Job], str]] = {
 
 # Left out first on a narrow terminal.
 _LEAST = ("GPU USE", "COST", "USER", "AGE", "NODES", "DURATION")
+# Options that leave out no job.
+_NO_FILTERS = {"limit", "sort", "pin"}
 
 
 def _columns(jobs: list[Job]) -> dict[str, Callable[[Job], str]]:
@@ -178,9 +180,9 @@ def ps(
 
 def _no_jobs(project: str, filters: dict[str, Any]) -> str:
     """Return the remark for a list without jobs."""
-    is_narrowed = any(value for name, value in filters.items() if name != "limit")
+    is_narrowed = any(value for name, value in filters.items() if name not in _NO_FILTERS)
     if is_narrowed:
-        return f"No such jobs in project {project}. All: mportal ps"
+        return f"No such jobs in project {project}. All: mportal ps --project {project}"
     return f"No jobs in project {project}. To submit one: mportal submit -f job.yaml"
 
 

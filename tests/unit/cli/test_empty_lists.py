@@ -10,7 +10,12 @@ from tests.unit.rest.fake_portal import page
 # A command, the request it makes, and what its sentence names.
 LISTS = [
     ("ps", "GET /projects/rl/jobs", "mportal submit"),
-    ("ps -s FAILED", "GET /projects/rl/jobs", "No such jobs"),
+    ("ps --sort -cost --pin", "GET /projects/rl/jobs", "mportal submit"),
+    (
+        "ps -s FAILED",
+        "GET /projects/rl/jobs",
+        "No such jobs in project rl. All: mportal ps --project rl",
+    ),
     ("sessions 42", "GET /projects/rl/jobs/42/gateway-sessions", "mportal ssh"),
     ("token ls", "GET /tokens", "mportal token create"),
     ("view list", "GET /projects/rl/views", "mportal view save"),
