@@ -96,6 +96,8 @@ def _views(
 ) -> Iterator[View]:
     """Yield the view, and those after each decoder of `names`, then those of its value."""
     yield view
+    if _ANY_SIGN.search(view.text) is None:
+        return
     for name, following in names.items():
         decoder = _DECODERS[name]
         if decoder.sign.search(view.text) is None:
@@ -204,6 +206,7 @@ _DECODERS = {
         _pattern(rb"(?:\AH|(?<=H)(?<!HH))(?:%b)" % _DIGITS), _of_digits, _CUT_DIGITS, _DIGITS_SIGN
     ),
 }
+_ANY_SIGN = re2.compile(b"|".join({each.sign.pattern for each in _DECODERS.values()}))
 # The decoders, each with those to try on its result: encoders are often given what they, or others,
 # have encoded. The how-to lists these pairs, and a test reads them there.
 _FIRST = {"b": "bchs", "c": "", "p": "pb", "q": "", "h": "b", "s": "b", "x": "", "y": ""}

@@ -47,6 +47,9 @@ _OPEN_TOKEN = re.compile(rb"\bm(?:p(?:[ajt](?:_[A-Za-z0-9_-]{0,64})?)?)?\Z")
 _LEAST_START = 3
 # The end of a piece in which the start of a part is looked for, in any known writing of it.
 _END_BYTES = 2048
+# So many lines at each end of an excerpt are decoded to find edges of values. The lines between are
+# searched as they are; a value that continues in the next line is found in all of them.
+_READ_LINES = 100
 # Texts are searched in stretches, so that a text of one character does not fill memory.
 _STRETCH_BYTES = 64 * 1024
 # URLs of forms write a space as a plus sign.
@@ -88,11 +91,19 @@ class Redaction:
         spans = self._found(raw)
         if self._automaton is not None:
             spans += self._across_lines(raw)
-            begin = 0
-            for line in raw.split(b"\n"):
-                spans += [(begin + a, begin + b) for a, b in self._edges.of(line)]
-                begin += len(line) + 1
+            spans += self._of_edges(raw.split(b"\n"))
         return _masked(raw, spans) if spans else text
+
+    def _of_edges(self, lines: list[bytes]) -> Iterator[Span]:
+        """Yield the spans of parts that begin before a line or end after it."""
+        begin = 0
+        for number, line in enumerate(lines):
+            # A text may consist of line ends; no edge is shorter than this.
+            if len(line) >= LEAST_CHARS:
+                is_inner = _READ_LINES <= number < len(lines) - _READ_LINES
+                edges = self._edges.as_written(line) if is_inner else self._edges.of(line)
+                yield from ((begin + a, begin + b) for a, b in edges)
+            begin += len(line) + 1
 
     def piece(self, text: str, before: str, *, more: bool) -> tuple[str, str]:
         """Mask a piece of a split line; return it, and the end of it that may begin a value.
@@ -166,6 +177,12 @@ class _Edges:
     @cached_property
     def _joined(self) -> bytes:
         return b"\n".join(self._parts)
+
+    def as_written(self, line: bytes) -> Iterator[Span]:
+        """Yield the spans as `of` does, without reading what an encoder wrote: 30 times faster."""
+        text = line.translate(_FOLDED)
+        yield 0, self._rest(text)
+        yield len(text) - self._start(text, LEAST_CHARS), len(text)
 
     def of(self, line: bytes) -> Iterator[Span]:
         """Yield the span of the rest of a part that the line begins with, and of one it ends in."""

@@ -183,12 +183,23 @@ def test_an_excerpt_shows_no_half_of_a_value():
     assert redaction.excerpt("a hunter") == "a ***"
     assert redaction.excerpt("a\nb hunter\n\n-hunter2! c\n") == "a\nb ***\n\n*** c\n"
     assert redaction.excerpt("2! an ordinary hunt") == "2! an ordinary hunt"
+    many = "x\n" * 300
+    assert redaction.excerpt(f"{many}a hunter\n{many}") == f"{many}a ***\n{many}"
 
 
 @pytest.mark.parametrize("cut", range(1, len(SECRET)))
 def test_an_excerpt_made_of_pieces_shows_no_value_that_was_cut(cut):
     text = f"a\nslowly {SECRET[:cut]}\n{SECRET[cut:]}\nb {SECRET}\nc"
     assert Redaction([SECRET]).excerpt(text) == "a\nslowly ***\nb ***\nc"
+
+
+@pytest.mark.parametrize("line", ["", "abcde", "zyxwvu", "\\x41%41", "%\\&'a1"])
+def test_the_lines_of_an_excerpt_are_looked_at_in_little_time(line):
+    redaction = Redaction([SECRET])
+    text = f"{line}\n" * (64 * 1024 // (len(line) + 1)) + SECRET[4:]
+    begun = time.process_time()
+    assert redaction.excerpt(f"{text}\n{text}").count("***") == 2
+    assert time.process_time() - begun < 1
 
 
 def test_a_cache_is_bounded_in_bytes_and_keeps_the_ones_that_were_requested_last():
