@@ -61,7 +61,7 @@ def session_lost(away_s: float, reason: str, kind: str) -> SessionLostError:
 
 def host_lost(job: str, ranks: Sequence[int], hosts: Mapping[int, str]) -> HostLostError:
     """Return the error of hosts that ended; `hosts` has the names of ranks."""
-    names = [hosts.get(rank) or f"rank {rank}" for rank in ranks]
+    names = [hosts.get(rank) or f"node {rank}" for rank in ranks]
     return HostLostError(
         f"{job} lost {', '.join(names)}. Calls to actors there are never answered: see "
         "`mportal why`, and start the program again once the job has recovered.",

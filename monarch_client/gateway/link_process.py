@@ -142,7 +142,7 @@ class LinkProcess:
         try:
             await self._links.probe()
         except RefusedError as error:
-            raise RefusedError(f"the worker of rank {RANK} does not answer ({error})") from error
+            raise RefusedError(f"the worker of node {RANK} does not answer ({error})") from error
 
 
 def report(event: str, **fields: Any) -> None:

@@ -80,7 +80,7 @@ def _line(fields: dict[str, Any]) -> bytes:
 
 def _sentence(error: Exception, rank: int) -> str:
     if isinstance(error, SilentError):
-        return f"Rank {rank} does not answer."
+        return f"Node {rank} does not answer."
     if isinstance(error, TimeoutError):
         return "The portal gave no answer."
     return f"The node is not reached: {reason_of(error).rstrip('.')}."

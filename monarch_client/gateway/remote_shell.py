@@ -109,7 +109,7 @@ class RemoteShell:
         if self._is_leaving:
             return _LEFT_CODE
         raise ShellLostError(
-            f"The connection to rank {self._rank} was lost, and what ran in this shell was ended."
+            f"The connection to node {self._rank} was lost, and what ran in this shell was ended."
         )
 
     def _exit_code(self, end: dict[str, Any]) -> int:

@@ -68,7 +68,7 @@ def ask_all_stacks(actor: Actor, job: Job) -> list[StackDump]:
             for rank in sorted(ranks[:MOST_KEPT])
         )
         _drop_oldest(attempt, added=len(dumps))
-        what = "all ranks" if len(dumps) == len(ranks) else f"{len(dumps)} of {len(ranks)} ranks"
+        what = "all nodes" if len(dumps) == len(ranks) else f"{len(dumps)} of {len(ranks)} nodes"
         _note(actor, job, attempt, what, {"ranks": [dump.rank for dump in dumps]})
     return dumps
 

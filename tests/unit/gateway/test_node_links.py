@@ -70,7 +70,7 @@ def refusal_of(folder: Path, nodes: Any) -> str:
 
 
 @pytest.mark.parametrize("stage", ["handshake", "answer"])
-def test_a_node_that_sends_nothing_is_reported_by_its_rank(tmp_path, monkeypatch, stage) -> None:
+def test_a_node_that_sends_nothing_is_reported_by_its_number(tmp_path, monkeypatch, stage) -> None:
     monkeypatch.setattr(data_links, "_HANDSHAKE_S", 0.05)
     monkeypatch.setattr(node_links, "_ANSWER_S", 0.05)
     nodes = SilentNodes()
@@ -80,5 +80,5 @@ def test_a_node_that_sends_nothing_is_reported_by_its_rank(tmp_path, monkeypatch
             return remote
 
         monkeypatch.setattr(DataLinks, "secured", secured)
-    assert refusal_of(Certificates(tmp_path).laptop, nodes) == "Rank 3 does not answer."
+    assert refusal_of(Certificates(tmp_path).laptop, nodes) == "Node 3 does not answer."
     assert nodes.link.is_closed

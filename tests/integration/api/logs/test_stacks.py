@@ -114,6 +114,7 @@ def test_all_ranks_are_asked_at_once_and_equal_stacks_are_grouped(member, attemp
     asked = member.post(f"{path(attempt)}/all", {})
     assert asked.status_code == 202, asked.content
     ids = dict(zip((0, 1, 2), asked.json()["asked_together"], strict=True))
+    assert JobEvent.objects.latest("pk").message == "Stack dump of all nodes, attempt 1."
     assert len(heartbeat(attempt)["stacks"]) == 3
     for rank, text in {0: TEXT, 1: TEXT, 2: TEXT.replace("waits", "reads")}.items():
         answer(attempt, ids[rank], rank, text)
