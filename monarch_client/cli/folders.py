@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monarch_client.cli.terminal import tell
-from monarch_client.errors import ArchiveError, InvalidSpecErrors, SpecError
+from monarch_client.errors import ArchiveError, ArchiveTooLargeError, InvalidSpecErrors, SpecError
 from monarch_client.spec.findings import join
 from monarch_client.spec.text_edits import set_key
 from monarch_client.sync.archive import DEFAULT_LIMITS, Packed
 from monarch_client.sync.archive_rules import Kind
-from monarch_client.sync.packing import pack_selection
+from monarch_client.sync.packing import pack_entries
 from monarch_client.sync.selection import Entry, LeftOut, Selection, name_for_people, select
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ class Folders:
         path = self.path_of(source)
         if path.is_dir():
             return travels_of(key, source, self.select(source))
-        size = path.stat().st_size
-        return Travels(key, source, 1, size, (TravellingFile(path.name, size),), ())
+        return travels_of(key, source, _selection({path.name: path}))
 
     def select(self, source: str) -> Selection:
         """Select what travels of the folder `source`. ArchiveError."""
@@ -166,36 +164,48 @@ class Sender:
         return {folder: self._send_named(named) for folder, named in by_folder.items()}
 
     def _send_named(self, files: Mapping[str, Path]) -> str:
-        """Send files under names of their own; return the reference."""
-        with tempfile.TemporaryDirectory(prefix="mportal-") as place:
-            content = Path(place) / "content"
-            content.mkdir()
-            for name, path in files.items():
-                shutil.copy(path, content / name)
-            # No rule leaves out a file that is named.
-            entries = tuple(_entry(content / name) for name in sorted(files))
-            source = ", ".join(str(path) for path in files.values())
-            return self._upload(source, content, Selection(entries, ()))
+        """Send files under names of their own; return the reference. ArchiveError."""
+        source = ", ".join(map(str, files.values()))
+        entries = _selection(files).entries
+        return self._upload(source, [(entry, files[entry.path]) for entry in entries])
 
     def _send(self, key: str, source: str) -> str:
         selection = self._folders.select(source)
         if self._is_verbose:
             tell(travels_of(key, source, selection).listing)
-        return self._upload(source, self._folders.path_of(source), selection)
+        folder = self._folders.path_of(source)
+        return self._upload(source, [(each, folder / each.path) for each in selection.entries])
 
-    def _upload(self, source: str, folder: Path, selection: Selection) -> str:
+    def _upload(self, source: str, entries: Sequence[tuple[Entry, Path]]) -> str:
         with tempfile.TemporaryDirectory(prefix="mportal-") as place:
-            target = Path(place) / "folder.tar.gz"
-            packed = pack_selection(folder, selection, target)
+            packed = pack_entries(entries, Path(place) / "folder.tar.gz")
             if not self._client.has_upload(self._project, packed.digest):
                 tell(f"Sending {source} ({_size(packed)})")
                 self._client.upload(self._project, packed.path)
         return packed.reference
 
 
-def _entry(path: Path) -> Entry:
-    mode = path.stat()
-    return Entry(path.name, Kind.FILE, mode.st_size, is_executable=bool(mode.st_mode & 0o100))
+def _selection(files: Mapping[str, Path]) -> Selection:
+    """Select files by their names in an archive; no rule leaves out a file that is named.
+
+    ArchiveError: one cannot be read. ArchiveTooLargeError: they are over the limit.
+    """
+    found = Selection(tuple(_entry(name, path) for name, path in sorted(files.items())), ())
+    most = DEFAULT_LIMITS.most_bytes
+    if found.size_bytes > most:
+        names = ", ".join(map(str, files.values()))
+        raise ArchiveTooLargeError(
+            f"{names}: More than {most / 1024**2:,.0f} MiB; put large data into a bucket or volume."
+        )
+    return found
+
+
+def _entry(name: str, path: Path) -> Entry:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}.") from error
+    return Entry(name, Kind.FILE, found.st_size, is_executable=bool(found.st_mode & 0o100))
 
 
 def travels_of(key: str, source: str, selection: Selection) -> Travels:

@@ -6,14 +6,14 @@ import gzip
 import hashlib
 import os
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from monarch_client.errors import ArchiveError
 from monarch_client.sync.archive_rules import DEFAULT_LIMITS, Kind, Limits
-from monarch_client.sync.selection import Entry, Selection, select
+from monarch_client.sync.selection import Entry, select
 
 _CHUNK_BYTES = 64 * 1024
 
@@ -38,36 +38,39 @@ def pack(folder: Path, target: Path, limits: Limits = DEFAULT_LIMITS) -> Packed:
 
     Errors are those of `select`, and ArchiveError for a file that cannot be read.
     """
-    return pack_selection(folder, select(folder, limits), target)
+    entries = select(folder, limits).entries
+    return pack_entries([(entry, folder / entry.path) for entry in entries], target)
 
 
-def pack_selection(folder: Path, selection: Selection, target: Path) -> Packed:
-    """Write what was selected from `folder` to the archive `target`, replacing it.
+def pack_entries(entries: Sequence[tuple[Entry, Path]], target: Path) -> Packed:
+    """Write entries, each from its own path, to the archive `target`, replacing it.
 
-    Names are sorted; times, owners and modes other than "executable" are left out.
+    Names are sorted; times, owners and modes other than "executable" are left out. ArchiveError: a
+    file cannot be read.
     """
     draft = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with draft.open("wb") as file:
-            _write(folder, selection.entries, file)
+            _write(entries, file)
         size = draft.stat().st_size
-        packed = Packed(target, _digest_of(draft), size, selection.file_count)
+        file_count = sum(entry.kind is not Kind.FOLDER for entry, _ in entries)
+        packed = Packed(target, _digest_of(draft), size, file_count)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
     return packed
 
 
-def _write(folder: Path, entries: Iterable[Entry], file: IO[bytes]) -> None:
+def _write(entries: Iterable[tuple[Entry, Path]], file: IO[bytes]) -> None:
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
-        for entry in entries:
-            _add(tar, entry, folder)
+        for entry, path in entries:
+            _add(tar, entry, path)
 
 
-def _add(tar: tarfile.TarFile, entry: Entry, folder: Path) -> None:
+def _add(tar: tarfile.TarFile, entry: Entry, path: Path) -> None:
     info = tarfile.TarInfo(entry.path)
     if entry.kind is Kind.FOLDER:
         info.type, info.mode = tarfile.DIRTYPE, 0o755
@@ -75,7 +78,7 @@ def _add(tar: tarfile.TarFile, entry: Entry, folder: Path) -> None:
         info.type, info.mode, info.linkname = tarfile.SYMTYPE, 0o777, entry.link_target
     else:
         info.size, info.mode = entry.size, 0o755 if entry.is_executable else 0o644
-        _add_file(tar, info, folder / entry.path)
+        _add_file(tar, info, path)
         return
     tar.addfile(info)
 

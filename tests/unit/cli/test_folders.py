@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import errno
 import io
 import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from monarch_client.sync.archive import DEFAULT_LIMITS
 from tests.unit.rest.fake_portal import MOMENT, job_json, ok
 
 JOBS = "POST /projects/rl/jobs"
@@ -61,6 +67,42 @@ def test_single_files_are_put_into_the_folders_of_their_targets(mportal, portal,
         with tarfile.open(fileobj=io.BytesIO(request.content)) as archive:
             contents += [(each.name, oct(each.mode)) for each in archive]
     assert contents == [("go", "0o755"), (".netrc", "0o644"), ("go.sh", "0o755")]
+
+
+def test_a_single_file_over_the_limit_is_refused_before_it_is_copied(
+    mportal, portal, spec, tmp_path, monkeypatch
+):
+    with (tmp_path / "huge.bin").open("wb") as file:
+        file.truncate(DEFAULT_LIMITS.most_bytes + 1)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    spec.write_text("run: ls\nfile_mounts: {/data/x: huge.bin}\n")
+    for options in (["--dry-run", str(spec)], ["-f", str(spec)]):
+        result = mportal("submit", *options)
+        assert result.exit_code != 0
+        assert f"{tmp_path / 'huge.bin'}: More than 1,024 MiB" in result.stderr
+    assert portal.requests == []
+
+
+def test_a_single_file_that_can_not_be_read_is_named(mportal, portal, spec, tmp_path, monkeypatch):
+    path = tmp_path / "secret"
+    path.write_text("x")
+    monkeypatch.setattr(io, "open", refusing(path, io.open))
+    monkeypatch.setattr(builtins, "open", refusing(path, builtins.open))
+    spec.write_text("run: ls\nfile_mounts: {/data/x: secret}\n")
+    result = mportal("submit", "-f", str(spec))
+    assert f"{path} cannot be read" in result.stderr
+    assert portal.seen(JOBS) == []
+
+
+def refusing(path: Path, opened: Any) -> Any:
+    """Return an `open` that may not read this file."""
+
+    def refuse(file: Any, *options: Any, **named: Any) -> Any:
+        if str(file) == str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return opened(file, *options, **named)
+
+    return refuse
 
 
 def test_a_file_is_no_work_directory(mportal, portal, spec, tmp_path):
