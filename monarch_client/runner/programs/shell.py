@@ -41,7 +41,7 @@ def start_shell(
     command = _READ_AND_RUN.format(file=file, code=_CANNOT_START_CODE)
     if name != WORKDIR:
         own = frozenset([*place.config.envs, *place.config.secrets])
-        command = after_bashrc(command, name, env, own)
+        command = after_bashrc(command, env, own)
     try:
         return place.children.start(
             ["bash", "-c", command, name], cwd=cwd, env=env, on_pieces=on_pieces, on_exit=on_exit

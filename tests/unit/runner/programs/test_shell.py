@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 
 from monarch_client.runner.base.config import NodeFolder
+from monarch_client.runner.base.process_tree import descendants, signal_all
 from monarch_client.runner.base.processes import exit_code_of
+from monarch_client.runner.programs import startup
 from monarch_client.runner.programs.shell import RUN, SETUP, start_shell, write_scripts
 from monarch_client.runner.programs.startup import after_bashrc
 from tests.each_case import check_each
@@ -174,7 +177,7 @@ def test_a_search_path_keeps_what_the_runner_put_in_front(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    command = after_bashrc("echo $PATH", "run", {"PATH": "/venv/bin:/usr/bin:/bin"}, frozenset())
+    command = after_bashrc("echo $PATH", {"PATH": "/venv/bin:/usr/bin:/bin"}, frozenset())
     node = Node(tmp_path, "", bashrc="export PATH=/conda/bin:$PATH\n")
     answer = run(
         ["bash", "-c", command],
@@ -182,3 +185,71 @@ def test_a_search_path_keeps_what_the_runner_put_in_front(
         {"HOME": str(node.home), "PATH": "/venv/bin:/usr/bin:/bin"},
     )
     assert answer.stdout == "/venv/bin:/conda/bin:/venv/bin:/usr/bin:/bin\n"
+
+
+@pytest.mark.parametrize(
+    ("bashrc", "what"),
+    [
+        ("exit 0", "left the shell (exit code 0)"),
+        ("exec sh -c 'exit 7'", "left the shell (exit code 7)"),
+        ("while :; do :; done", "did not end within 1 s"),
+    ],
+)
+def test_a_file_that_does_not_come_back_costs_a_warning_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bashrc: str, what: str
+) -> None:
+    if "within" in what:
+        monkeypatch.setattr(startup, "_LIMIT_S", 1)
+    answer = Node(tmp_path, "echo ran; exit 3", bashrc=bashrc).run()
+    warning = f"~/.bashrc {what}; the script runs without it.\n"
+    assert (answer.returncode, answer.stdout, answer.stderr) == (3, "ran\n", warning)
+
+
+def test_a_file_with_a_command_that_fails_counts(tmp_path: Path) -> None:
+    answer = Node(tmp_path, "echo $A", bashrc="set -eu; false; A=1").run()
+    assert answer.stdout == "1\n", answer.stderr
+
+
+def test_a_job_ends_by_sigterm_while_it_reads_the_file(tmp_path: Path) -> None:
+    node = Node(tmp_path, "", bashrc="echo reads; while :; do :; done")
+    with subprocess.Popen(
+        ["bash", "-c", after_bashrc("true", {}, frozenset())],
+        env={"PATH": os.defpath, "HOME": str(node.home)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as shell:
+        assert shell.stdout
+        shell.stdout.readline()
+        started = [shell.pid, *descendants(shell.pid)]
+        signal_all(started, signal.SIGTERM)
+        try:
+            # The end of the output is the end of all of them.
+            assert shell.communicate(timeout=10) == (b"", None)
+        except subprocess.TimeoutExpired:
+            signal_all(started, signal.SIGKILL)
+            raise
+    assert shell.returncode == -signal.SIGTERM
+
+
+def test_what_the_file_sets_for_the_whole_shell_is_there(tmp_path: Path) -> None:
+    bashrc = """
+shopt -s extglob nullglob
+either() { case $1 in @(a|b)) echo yes;; esac; }
+alias wave='echo waving'
+umask 027; ulimit -n 99; unset DROPPED
+"""
+    script = "either b; wave; echo no-file*; umask; ulimit -n; echo ${DROPPED-none}"
+    node = Node(tmp_path, "", bashrc=bashrc)
+    variables = {"HOME": str(node.home), "DROPPED": "x"}
+    command = after_bashrc(f"eval {script!r}", {}, frozenset())
+    answer = run(["bash", "-c", command], tmp_path, variables)
+    assert answer.stdout.split("\n") == ["yes", "waving", "", "0027", "99", "none", ""]
+    assert not answer.stderr
+
+
+def test_a_file_that_traces_shows_nothing_of_the_job(tmp_path: Path) -> None:
+    answer = Node(tmp_path, "echo ran", bashrc="set -xv\nA=1\n").run(TOKEN="secret-value")
+    assert (answer.stdout, "A=1" in answer.stderr) == ("ran\n", True)
+    assert "secret-value" not in answer.stderr
+    assert "mportal" not in answer.stderr
