@@ -116,7 +116,7 @@ def test_the_workdir_arrives_on_every_node(portal, tmp_path):
     spec.write_text("name: folder\nnum_nodes: 2\nworkdir: code\nrun: cat words.txt\n")
     done = portal.mportal("submit", "-f", str(spec), "--follow")
     assert done.returncode == 0, done.stderr
-    lines = {f"rank {rank} | from the laptop" for rank in (0, 1)}
+    lines = {f"node {rank} | from the laptop" for rank in (0, 1)}
     assert set(done.stdout.splitlines()) == lines
     assert "Sending code" in done.stderr
     assert "Sending" not in portal.mportal("submit", "-f", str(spec)).stderr

@@ -225,5 +225,5 @@ def test_a_shell_whose_connection_breaks_ends_with_a_message(shells: Shells) -> 
         assert piped(process.stdout).readline() == b"up\n"
         shells.portal.kill("gateway")
         assert process.wait(WAIT_S) == 255
-        assert b"The connection to rank 0 was lost" in piped(process.stderr).read()
+        assert b"The connection to node 0 was lost" in piped(process.stderr).read()
     assert eventually(lambda: not pids_of("70707"), timeout_s=WAIT_S)

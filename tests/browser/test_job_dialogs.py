@@ -30,7 +30,7 @@ def test_a_dialog_tells_the_present_status_also_after_the_job_started(page, proj
     dialog.get_by_role("button", name="Keep it running").click()
     page.get_by_role("button", name="Rerun", exact=True).click()
     expect(dialog).to_contain_text("a second job of the same specification is queued")
-    dialog.get_by_role("button", name="Cancel", exact=True).click()
+    dialog.get_by_role("button", name="Go back", exact=True).click()
     expect(dialog).to_be_hidden()
     assert Job.objects.count() == 1
 

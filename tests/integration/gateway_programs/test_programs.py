@@ -279,7 +279,7 @@ except SessionRefusedError as error:
     say(error)
 """)
     assert program.wait() == 0, program.output
-    assert "the worker of rank 0 does not answer (connection refused)" in program.said[0]
+    assert "the worker of node 0 does not answer (connection refused)" in program.said[0]
     # A ticket is valid once.
     assert program.said[1].startswith("The session was refused: ")
 
